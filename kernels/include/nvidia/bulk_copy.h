@@ -80,7 +80,7 @@ DEV void barrier_wait(u64 *barrier, u32 phase)
     barrier_wait(lds_address(barrier), phase);
 }
 
-/* of no use any more: its memory may become another */
+/* ends the barrier: its memory may be used again */
 DEV void barrier_end(u64 *barrier)
 {
     asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(lds_address(barrier))

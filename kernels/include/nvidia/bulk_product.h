@@ -20,17 +20,18 @@
 constexpr int sum_start = 0x4b400000;
 constexpr float sum_start_as_float = 0x1.8p23f;
 
-/* What a lane sees: its rows, the column of its quants and those of its
- * results, of the first 8 columns. The next 8 are TileStride words on. */
+/* Where a lane finds its operands: its rows, and among the first 8 columns the
+ * one whose quants it loads and the two whose results it has. The next 8
+ * columns lie TileStride words further. */
 template <int M> struct BulkView {
     const u8 *row[2 * M];
     const u32 *quants, *scale[2];
 };
 
 /*
- * Adds the products of one Q8_1 block. Of formats of 32 elements it is block
- * number `at`; where a chunk is a Q8_1 block it is chunk `at`; of the others it
- * is group g of the chunks `at` and at + 1.
+ * Adds the products of one Q8_1 block: of block `at` in formats with blocks of
+ * 32 elements, of chunk `at` where a chunk is a Q8_1 block, else of group g in
+ * the chunks `at` and at + 1.
  */
 template <class F, Bias B, int TileStride, int M, int Tiles>
 DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,

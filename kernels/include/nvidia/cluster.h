@@ -33,9 +33,8 @@ DEV u64 clusters()
     return (u64)clusters_x() * clusters_y() * clusters_z();
 }
 
-/* All threads of all blocks of a cluster wait for each other. What they wrote
- * before is not promised to be seen, but for barriers, which barrier_init() has
- * made. */
+/* A barrier over all threads of the cluster. It does not make earlier writes
+ * visible to other blocks, except barriers that barrier_init() has made. */
 DEV void cluster_meet()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\t"
@@ -43,7 +42,8 @@ DEV void cluster_meet()
                      : "memory");
 }
 
-/* In two: what is between does not wait. Others' pushes may follow a wait. */
+/* cluster_meet() in two halves: code between them does not wait. Pushes to
+ * other blocks may follow the wait. */
 DEV void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -53,7 +53,7 @@ DEV void cluster_wait()
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-/* The same, and what they wrote to LDS before is seen by all of them. */
+/* As cluster_meet(), and makes earlier writes to LDS visible to the cluster. */
 DEV void cluster_show()
 {
     __syncwarp();
@@ -62,7 +62,7 @@ DEV void cluster_show()
                      : "memory");
 }
 
-/* What lies at p in the LDS of the block of that rank. */
+/* Reads the value at p's offset in the LDS of another block of the cluster. */
 #define CLUSTER_READ(T, letter)                                                \
     DEV T cluster_read(const T *p, u32 rank)                                   \
     {                                                                          \

@@ -6,15 +6,15 @@
 #include "gguf/legacy.h"
 
 /*
- * Most of what a product with one column does is making bytes of a chunk's
- * quants. Here they stay where they are: a mask takes the nibbles, pairs of
- * bits or single bits of a word, dp4a multiplies them, and the power of two
- * that their place stands for goes into the column's scale, once for all rows.
- * The sums stay below 2^24, so they are as exact as those of add_product().
+ * A product with one column spends most instructions on unpacking quants to
+ * bytes. Here quants stay in place: a mask takes the nibbles, pairs of bits or
+ * single bits of a word, dp4a multiplies them, and the power of two of their
+ * place goes into the column's scale, once for all rows. The sums stay below
+ * 2^24, so the result is as exact as add_product()'s.
  *
- *   mask    for a block's address. Of blocks that are not aligned whole words
- *           are read: which of their bytes count depends on the lane alone, as
- *           all rows are aligned to 4 and the warp's first block is.
+ *   mask    for a block's address. Unaligned blocks are read as whole words.
+ *           The lane alone decides which bytes count, because every row and the
+ *           warp's first block are aligned to 4.
  *   read()  the column's Q8_1 blocks that the format's block is multiplied with
  *   add()   acc plus the product of the lane's chunk of a row in LDS
  */
@@ -49,7 +49,7 @@ DEV int dot4_unsigned(u32 a, u32 b, int c)
     return r;
 }
 
-/* what 16 bytes have in the bits of mask times the quants of a group */
+/* c plus the masked bits of 16 bytes times the quants of a group */
 DEV int masked_dot(const Words<4> &w, u32 mask, const u32 *q, int c)
 {
     UNROLL
@@ -58,8 +58,8 @@ DEV int masked_dot(const Words<4> &w, u32 mask, const u32 *q, int c)
     return c;
 }
 
-/* Of words that begin aligned: those that begin where pick says, two bytes on
- * or not. */
+/* N words from an aligned address on, or from two or four bytes behind it: pick
+ * is __byte_perm()'s selector. */
 template <int N> DEV Words<N> picked_words(const u8 *aligned, u32 pick)
 {
     const u32 *p = reinterpret_cast<const u32 *>(aligned);
@@ -76,7 +76,7 @@ template <int N> DEV Words<N> picked_words(const u8 *aligned, u32 pick)
     return r;
 }
 
-/* where the lane's block begins in its word: every second one is odd */
+/* whether the lane's block begins in the middle of a word: every second does */
 template <class F> DEV bool is_odd_block()
 {
     static_assert(F::bytes % 4 == 2, "of blocks that are not aligned");
@@ -213,7 +213,7 @@ template <> struct ColumnChunk<Q2_K> {
     static constexpr u32 mask = ~0u;
 
     Activations a;
-    u32 pairs; /* those of the first group */
+    u32 pairs; /* mask of the first group's pairs */
 
     DEV_MEMBER void read(const u32 *blocks, int chunk)
     {
@@ -246,7 +246,7 @@ template <> struct ColumnChunk<Q3_K> {
     static constexpr u32 mask = ~3u;
 
     Activations a;
-    u32 pairs, bits; /* those of the first group */
+    u32 pairs, bits; /* masks for the first group */
     int of_pair, of_bit;
 
     DEV_MEMBER void read(const u32 *blocks, int chunk)
@@ -276,7 +276,7 @@ template <> struct ColumnChunk<Q3_K> {
             picked_words<1>(block + 96 + 4 * (chunk >> 1 & 1), pick).w[0];
         const u32 sc_high = picked_words<1>(block + 104, pick).w[0];
         const float d = half_to_float(load_u16(block + 108 + (odd ? 2 : 0)));
-        /* of both groups, in bytes 0 and 2 */
+        /* scales of both groups, in bytes 0 and 2 */
         const u32 sc =
             (sc_low >> (8 * (chunk & 1) + 4 * (chunk >> 2)) & 0x000f000fu) |
             (sc_high >> (8 * (chunk & 1) + (chunk & 6)) & 0x00030003u) << 4;
@@ -374,7 +374,7 @@ template <> struct ColumnChunk<Q6_K> {
     static constexpr u32 mask = ~3u;
 
     Activations a;
-    u32 pairs; /* those of the first group */
+    u32 pairs; /* mask of the first group's pairs */
     int of_pair;
 
     DEV_MEMBER void read(const u32 *blocks, int chunk)

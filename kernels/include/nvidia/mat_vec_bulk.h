@@ -8,9 +8,9 @@
 /*
  * K goes by in stages of Steps * 256 weights. The copy engine brings a stage's
  * bytes of all rows and columns to LDS as they are, while the stage before is
- * multiplied: what is on its way needs no registers, and few registers and
- * little LDS let many workgroups share a multiprocessor. Three places of them
- * are always taken by workgroups that are about to leave without work.
+ * multiplied: bytes in flight need no registers, and few registers and little
+ * LDS let many workgroups share a multiprocessor. Workgroups that are about to
+ * leave without work always take three of its places.
  *
  *   one column     a warp takes 3 or 4 rows, a lane a chunk of each, by dot4()
  *   more columns   a warp takes 16 rows times up to 8 columns, a Q8_1 block at
@@ -23,7 +23,7 @@
 template <class F, int N> struct BulkShape {
     static constexpr int warps = N <= 4 ? 4 : 2; /* as launched */
     static constexpr int groups = N == 1 ? 1 : 2;
-    /* of a wide format fewer, so that one more workgroup has LDS */
+    /* fewer rows of a wide format, so that LDS holds one more workgroup */
     static constexpr int rows =
         N == 1 && F::bytes >= F::elems ? 12 : 16 * groups;
     static constexpr int splits = warps / groups;
@@ -50,8 +50,8 @@ template <class F, int N> struct BulkLds {
         __attribute__((aligned(16))) Stage stage[stages];
         float part[Shape::splits][Shape::rows][8];
     };
-    /* A stage is there; the one before in its place is done with. Each lane
-     * arrives for what it copied or read itself. */
+    /* arrived: a stage's bytes are in LDS. freed: its place may be copied to
+     * again. Each lane arrives for the bytes that it copied or read. */
     __attribute__((aligned(8))) u64 arrived[stages];
     u64 freed[stages];
 };
@@ -63,7 +63,7 @@ template <class F, int N> struct MatVecBulk {
     static constexpr int each = Shape::rows / Shape::warps;
 
     typename Lds::Rows rows;
-    const u8 *y; /* a multiple of 16, as y_stride is */
+    const u8 *y; /* aligned to 16, and y_stride too */
     size_t y_stride;
     int nblocks; /* Q8_1 blocks of a row */
 

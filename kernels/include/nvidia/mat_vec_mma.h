@@ -20,8 +20,8 @@
  * is not quants: they put the scales of rows and columns there as floats, and
  * have the quants of a step in registers before they multiply. So its place in
  * LDS is free early, and the copies that come next are asked for at once. The
- * biases are a product of their own, with one number for each block instead of
- * 32: of f16, or of bf16, where each float is three of them. Both are exact.
+ * biases make a separate product by mma with one number for each block instead
+ * of 32: in f16, or in bf16 with each float split in three. Both are exact.
  *
  * All rows are aligned to 16, and columns. Nothing behind the matrix is read.
  * The columns' padding is, up to a whole granule.
@@ -36,10 +36,10 @@ template <int Blocks> struct MmaTable {
      * banks */
     static constexpr int stride = 12;
 
-    float row[16][stride];    /* the scale of each block */
-    u32 bias[16][Blocks / 2]; /* of two blocks each, f16 or bf16 */
-    float d[Blocks][stride];  /* of the columns */
-    float dmin[16]; /* what the biases are multiplied with, negative */
+    float row[16][stride];    /* scales of the rows' blocks */
+    u32 bias[16][Blocks / 2]; /* biases, two to a word, f16 or bf16 */
+    float d[Blocks][stride];  /* the columns' scales */
+    float dmin[16];           /* the rows' factors of biases, negative */
 };
 template <int Warps, int Blocks, bool Has> struct MmaTables {
 };
@@ -52,8 +52,8 @@ struct MmaLds : MmaTables<vec_warps<N>, Blocks, has_scale_table<F>> {
     static constexpr int warps = vec_warps<N>, rows = 16;
     static constexpr int x_bytes = Blocks * 32 / F::elems * F::bytes;
     static constexpr int y_bytes = Blocks * Q8_1::bytes;
-    /* of a row, and of a column: an odd number, so that eight of them lie in
-     * different banks */
+    /* granules of a row, and of a column: odd numbers, so that eight rows lie
+     * in different banks */
     static constexpr int x_granules =
         (x_bytes + (x_bytes % 16 == 0 ? 0 : 14) + 15) / 16 | 1;
     static constexpr int y_granules = (y_bytes + 15) / 16 | 1;
@@ -76,8 +76,8 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
     static constexpr int x_pieces = (rows * Lds::x_granules + 31) / 32;
     static constexpr int y_pieces = (N * Lds::y_granules + 31) / 32;
 
-    const u8 *x, *y;      /* of the first row and column */
-    u32 from_x[x_pieces]; /* how many granules on this lane's are */
+    const u8 *x, *y;      /* the first row and column */
+    u32 from_x[x_pieces]; /* offsets of this lane's granules, in granules */
     u32 from_y[y_pieces];
     int nblocks; /* Q8_1 blocks of a row */
 
@@ -142,10 +142,10 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         const u8 *x_step = x + ((u32)(step * Lds::x_bytes) & ~15u);
         const u8 *y_step = y + (u32)(step * Lds::y_bytes);
 
-        /* each granule's address is then one instruction */
+        /* keeps the bases: a granule's address then takes one instruction */
         if constexpr (has_scale_table<F>)
             asm("" : "+l"(x_step), "+l"(y_step));
-        /* what stands between rows in LDS may hold bytes of the next step */
+        /* gaps between rows in LDS may get bytes of the next step */
         if (left > Blocks)
             copy_granules<true>(lds, x_step, y_step, 0, 0);
         else if (left > 0)
@@ -157,8 +157,8 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         async_copies_end();
     }
 
-    /* What a lane has of a step besides the table: its quants, and of column
-     * l / 4 and blocks 2 (l % 4) and the next d and s. */
+    /* A lane's registers for a step, besides the table: its quants, and d and s
+     * of blocks 2 (l % 4) and the next in column l / 4. */
     struct Quants {
         u32 x[Blocks][4], y[Blocks][2];
         u32 of_column[2];
@@ -195,7 +195,7 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         }
     }
 
-    /* The table of a step. What is behind its `left` blocks counts nothing. */
+    /* Fills in the table of a step; blocks behind the first `left` count 0. */
     static DEV_MEMBER void fill(MmaTable<Blocks> &table, Quants &q,
                                 const typename Lds::Stage &in, int place,
                                 int left)
@@ -249,7 +249,7 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
             make_uint2(bias[0], bias[1]);
     }
 
-    /* what all sums of biases are multiplied with */
+    /* the common factor of the sums of biases */
     static DEV_MEMBER constexpr float bias_factor()
     {
         if constexpr (F::elems == 32)

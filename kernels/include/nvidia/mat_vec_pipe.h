@@ -10,9 +10,8 @@
  * of Q8_1 in turn: a lane one chunk of each row, by dot4(). A warp copies a
  * step's bytes of all rows and columns to LDS as they are, for itself alone, up
  * to Stages steps ahead; no warp waits for another before the sums are added up
- * in the end. What is on its way needs no registers, and the whole step is
- * asked for in a few instructions: 32 / Rows lanes share a row, each of them
- * with one address.
+ * in the end. Bytes in flight need no registers, and a few instructions ask for
+ * the whole step: 32 / Rows lanes share a row, and a lane keeps one address.
  *
  * A row's step begins anywhere in a matrix that is aligned to 16: the granules
  * of 16 bytes around it are copied, and it keeps its place in its granule.
@@ -26,7 +25,7 @@
  */
 template <class F, int N, int Rows, int Stages> struct PipeLds {
     static constexpr int warps = vec_warps<N>;
-    static constexpr int blocks = 32; /* of Q8_1 in a step */
+    static constexpr int blocks = 32; /* Q8_1 blocks in a step */
     static constexpr int x_bytes = blocks * 32 / F::elems * F::bytes;
     static constexpr int y_bytes = blocks * Q8_1::bytes;
     static constexpr int x_stride =
@@ -44,12 +43,12 @@ struct MatVecPipe {
     static constexpr int blocks = Lds::blocks, warps = vec_warps<N>;
     static constexpr int lanes = 32 / Rows; /* to a row */
 
-    const u8 *x;     /* of this lane: its row, its granule of each `lanes` */
-    const u8 *x_end; /* of the matrix */
-    const u8 *y;     /* its granule of 32 of a column's step */
+    const u8 *x;     /* the lane's first granule of its row */
+    const u8 *x_end; /* the matrix's end */
+    const u8 *y;     /* the lane's first granule of a column */
     size_t y_stride;
-    u32 row_place;          /* of the lane's row in its granule */
-    u32 place0, place_step; /* of the first row; from row to row */
+    u32 row_place;          /* offset of the lane's row in its granule */
+    u32 place0, place_step; /* the first row's offset; from row to row */
     int nblocks;            /* Q8_1 blocks of a row */
 
     template <typename T> DEV_MEMBER MatVecPipe(const MatVec<T> &m, int row0)
@@ -72,7 +71,7 @@ struct MatVecPipe {
 
     static DEV_MEMBER u32 lane_of()
     {
-        return threadIdx.x % 32; /* so that its range is known */
+        return threadIdx.x % 32; /* tells the compiler the range */
     }
 
     /* where a step begins in the granules that its row's beginning is in */
@@ -100,7 +99,7 @@ struct MatVecPipe {
             /* bytes from the lane's granule on */
             const int room = left * 32 / F::elems * F::bytes +
                              (int)(offset & 15) - 16 * (lane % lanes);
-            /* bytes of the matrix from there on, as far as it matters */
+            /* bytes of the matrix from `from` on, if fewer than a step has */
             const u32 x_left = SamePlace ? 0 : bytes_left(from);
             const int y_room = left * Q8_1::bytes - 16 * lane;
             const u8 *column = y + (u32)(step * Lds::y_bytes);
@@ -155,7 +154,7 @@ struct MatVecPipe {
                              chunk);
         };
 
-        /* what there is less of stays in registers */
+        /* rows or columns stay in registers, whichever take fewer */
         if constexpr (SamePlace && N == 1 && has_column_chunk<F>) {
             const u8 *blocks =
                 x_lds +

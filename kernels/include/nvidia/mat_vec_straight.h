@@ -6,10 +6,11 @@
 #include "nvidia/async_copy.h"
 
 /*
- * A launch of two microseconds is what its first load waits for, that load, and
- * the way of a sum to memory. So a lane asks for its chunks of weights, Each of
- * them, at once, and keeps them in registers. It is not asked whether it has
- * them: behind the row's end it has the last one again, which does not count.
+ * A launch of two microseconds consists of the work before its first load, the
+ * load, and the way of a sum to memory. So a lane asks for its chunks of
+ * weights, `Each` in number, at once and keeps them in registers. No branch
+ * tests whether a chunk exists: behind the row's end a lane loads the last
+ * chunk again, and the result does not count.
  *
  * The columns come to LDS, once for the workgroup. Lanes that took their blocks
  * from memory, in words 36 bytes apart, would keep the L1 busy for longer than
@@ -49,7 +50,7 @@ template <class F, int N, int Rows, int Each> struct MatVecStraight {
         async_copies_end();
     }
 
-    /* acc plus the products of a chunk that there is */
+    /* adds the products of a chunk to acc, if is_there */
     static DEV_MEMBER void add(float (&acc)[N], const Lds &lds,
                                const typename F::Raw &raw, u32 at,
                                bool is_there)

@@ -7,14 +7,13 @@
 #include "nvidia/wide_chunk.h"
 
 /*
- * The first workgroups of a grid make all rows, and so long as they do the
- * others are started and leave. Or there are no others, where the grid is
- * compact.
+ * The first workgroups of a grid make all rows; meanwhile the other workgroups
+ * are started and leave. A compact grid has no others.
  *
  * Rows go by in groups, and a group's columns in passes: a lane has one chunk
  * of each row in a pass, a warp 32 neighbouring ones. Where chunks are wide,
- * two warps make a pass, and the other two the same of other rows. What the N
- * columns of y give to the lane's chunk stays in registers for the group, and
+ * two warps make a pass, and the other two the same of other rows. The
+ * lane's chunks of the N columns of y stay in registers for the group and,
  * where a row is one pass, for all groups. The copy engine brings a stage,
  * `each` rows of a pass, to LDS while the stages before it are multiplied: so
  * few registers and little LDS that workgroups which leave find room beside
@@ -60,7 +59,7 @@ template <class F, int N> struct SweepLds {
     static constexpr int warps = 4, rows = 8;
     /* warps share a pass, and teams of them the rows of a stage */
     static constexpr int teams = Columns::span, slices = warps / teams;
-    static constexpr int blocks = 32 * Columns::span; /* of Q8_1 in a slice */
+    static constexpr int blocks = 32 * Columns::span; /* Q8_1 to a slice */
     static constexpr int slice_bytes = blocks * 32 / F::elems * F::bytes;
     static constexpr int pass_bytes = slices * slice_bytes;
     static constexpr int y_bytes = blocks * Q8_1::bytes;
@@ -70,8 +69,8 @@ template <class F, int N> struct SweepLds {
 
     __attribute__((aligned(16))) u8 x[stages][each * pass_bytes];
     __attribute__((aligned(16))) u8 y[warps][N * y_bytes];
-    float part[2][slices][rows * N]; /* of a group, and of the one before */
-    /* A stage is there; all warps are done with it. */
+    float part[2][slices][rows * N]; /* this group's sums and the last */
+    /* arrived: a stage's bytes are in LDS; freed: all warps have read them */
     __attribute__((aligned(8))) u64 arrived[stages];
     u64 freed[stages];
 };
@@ -97,10 +96,10 @@ template <class F, int N> struct MatVecSweep {
     const u8 *x, *y;
     size_t y_stride;
     u32 nrows, row_bytes;
-    u32 nblocks, passes; /* of a row: Q8_1 blocks, and passes */
+    u32 nblocks, passes; /* Q8_1 blocks and passes of a row */
     u32 step;            /* rows from a workgroup's group to its next */
-    u32 slice, team;     /* which part of a pass the warp has, of which rows */
-    /* what is asked for next */
+    u32 slice, team;     /* the warp's part of a pass, and of its rows */
+    /* the next stage to ask for */
     u32 row, pass = 0, part = 0, turn = 0;
     Place to;
 
@@ -154,13 +153,14 @@ template <class F, int N> struct MatVecSweep {
         row += step;
     }
 
-    /* of the warp's slice of a pass; there may be fewer, or none */
+    /* Q8_1 blocks from the warp's slice of a pass to the row's end; not
+     * positive if the slice is empty */
     DEV_MEMBER int blocks_of(u32 a_pass) const
     {
         return (int)(nblocks - (a_pass * slices + slice) * Lds::blocks);
     }
 
-    /* where a sum of the warp's is among those of the group */
+    /* the place of the warp's sum `index` among the group's sums */
     DEV_MEMBER u32 place_of(u32 index) const
     {
         return index + (index / (own * N) * (each - own) + team * own) * N;
@@ -250,8 +250,7 @@ template <class F, int N> struct MatVecSweep {
                 }
             }
 
-            /* what follows needs no memory, so the next launch may ask for its
-             * own */
+            /* no more loads follow: the next launch may begin with its own */
             if (row0 + step >= nrows)
                 let_next_launch_begin();
 

@@ -41,12 +41,12 @@
  */
 constexpr u32 few_groups = 1200, front_groups = 6000, few_rows_groups = 528;
 constexpr u32 bulk_groups = 20000;
-/* one column: of rows of up to 2048 columns, and of longer ones */
+/* one column: rows of up to 2048 columns, and longer rows */
 constexpr u32 short_sweep_groups = 3000, sweep_groups = 6000;
 constexpr u32 sweep_workers = 448;
 constexpr int short_columns = 1024, usual_columns = 4096;
-/* the shortest rows of which several columns are swept, and of which two are:
- * of Q4_0 fewer workgroups share a multiprocessor in the other ways */
+/* the shortest rows that are swept with several columns, and with two: in the
+ * other ways, fewer workgroups of Q4_0 share a multiprocessor */
 constexpr int sweep_columns = 3072;
 template <class F> constexpr int sweep_columns_of_two = 2048;
 template <> constexpr int sweep_columns_of_two<Q4_0> = 1280;
@@ -56,8 +56,8 @@ DEV u32 launched_groups()
     return gridDim.x * gridDim.y * gridDim.z;
 }
 
-/* Of three or four columns eight rows at a time, where the format is narrow:
- * then reading the columns from LDS is what the time goes into. */
+/* Rows of a workgroup: eight with three or four columns of a narrow format,
+ * where reading the columns from LDS takes the time; else four. */
 template <class F, int N>
 constexpr int usual_rows = (N == 3 || N == 4) && PipeLds<F, N, 8, 1>::x_bytes <=
                                                      640
@@ -94,10 +94,10 @@ struct PipeWay : JobWay {
     }
 };
 
-/* From how many workgroups on the matrix unit is faster: 2400 rows of formats
- * that are soon unpacked, 8192 of the others, where more workgroups hide that,
- * 14000 of q2_K, with two scales and two minima to 32 weights; for eight
- * columns 2000 of those with tables. */
+/* The number of workgroups, of two rows each, from which the matrix unit is
+ * faster: 1200 for formats that unpack fast, 4096 for others, where more
+ * workgroups hide the unpacking, 7000 for Q2_K, with two scales and two minima
+ * to 32 weights; 1000 for eight columns of a format with tables. */
 template <class F> struct mma_groups {
     static constexpr u32 value =
         F::scale_width == 16 && F::vec_bias != Bias::none ? 7000 : 4096;
@@ -115,7 +115,7 @@ template <class F, int N>
 constexpr u32 mma_least =
     N == 8 && has_scale_table<F> ? 1000 : mma_groups<F>::value;
 
-/* Of four columns it is where rows are many, and not long. */
+/* For four columns the matrix unit is faster if rows are many and not long. */
 constexpr u32 mma_of_four_groups = 4000;
 constexpr int mma_of_four_columns = 4096;
 template <class F, int N>
@@ -260,7 +260,7 @@ template <class F, int N> struct PlainWay : JobWay {
     }
 };
 
-/* Not of Q8_0: there the bytes take the time, and each register counts. */
+/* Not for Q8_0, whose bytes take the time: each register counts there. */
 template <class F, int N>
 constexpr bool has_compact = N == 1 && has_column_chunk<F>;
 
@@ -298,14 +298,15 @@ template <class F, int N> struct BulkWay : JobWay {
         MatVecBulk<F, N>(m, row0).run(lds, m);
     }
 };
-/* Not of blocks of odd sizes: the end of a matrix is copied by two bytes. */
+/* Not for blocks of odd sizes: a matrix's end is copied by two bytes. */
 template <class F, int N>
 constexpr bool has_bulk = F::bytes % 2 == 0 &&
                           (N > 4 ? is_wide<F> : usual_rows<F, N> != 8);
 
-/* Of a full grid as many workgroups work as leave room for the others; of those
- * for two columns as many as fit, of those for more four a multiprocessor,
- * each with as many groups. */
+/* How many workgroups of a full grid work. One column: sweep_workers, which
+ * leave room for the workgroups without work. Two columns: as many as fit.
+ * More: four per multiprocessor. With several columns, groups of rows are
+ * spread evenly. */
 template <class F, int N> struct SweepWay {
     static constexpr bool all_rows = true;
     static constexpr int rows = SweepLds<F, N>::rows;
@@ -330,7 +331,7 @@ template <class F, int N> struct SweepWay {
             MatVecSweep<F, N>(m, workers).run(lds, m);
     }
 };
-/* from so many workgroups on, where there are several columns */
+/* the fewest workgroups of a launch that sweeps several columns */
 template <class F> constexpr u32 few_sweep_groups = is_wide<F> ? 1792 : 1024;
 #else
 template <class F, int N> struct BulkWay; /* there is none */
@@ -453,22 +454,22 @@ DEV void with_sweep(WaysLds<F, N> &lds, Fn fn)
 /* Whether rows of whole blocks are not a multiple of 16 bytes. */
 template <class F> DEV bool is_odd(int ncols)
 {
-    constexpr int low = F::bytes & -F::bytes; /* its greatest power of two */
+    constexpr int low = F::bytes & -F::bytes; /* greatest power of two in it */
 
     return low < 16 && (ncols & (F::elems * (16 / min_of(low, 16)) - 1)) != 0;
 }
 
-/* of rows that are aligned to 16, times one column */
+/* whether rows that are aligned to 16 are swept, times one column */
 DEV bool is_swept(int ncols, u32 groups)
 {
     return groups >= (ncols <= 2048 ? short_sweep_groups : sweep_groups);
 }
 
-/* As many workgroups as a multiprocessor has LDS for. */
+/* Workgroups that a multiprocessor has LDS for. */
 template <class F, int N>
 constexpr u32 lds_resident = 228 * 1024 / (1024 + (u32)sizeof(WaysLds<F, N>));
-/* As many as it must have registers for: of one column no more than that, but
- * for Q8_0, which has nothing to unpack. */
+/* Workgroups that a multiprocessor must have registers for. With one column: as
+ * many as LDS holds, at most 8; 9 for Q8_0, which has nothing to unpack. */
 template <class F>
 constexpr u32 one_resident = has_column_chunk<F>
                                  ? min_of(8u, lds_resident<F, 1>)
@@ -489,9 +490,9 @@ constexpr u32 vec_resident = N == 1                  ? one_resident<F>
  *           up to 8192 columns; if they begin anywhere, though not all do
  *   pair    two rows a workgroup, which leaves lanes without work: of up to
  *           4096 columns
- *   front   four rows of up to 2048 columns for each of the first workgroups.
- *           Of more rows one workgroup in a few makes four: of up to 1024
- *           columns, of narrow formats, and where rows begin anywhere
+ *   front   rows of up to 2048 columns: each of the first workgroups makes four
+ *           rows. In larger launches one workgroup in every few makes four: for
+ *           up to 1024 columns, narrow formats, and rows that begin anywhere
  */
 template <class F> struct Straight {
     static constexpr bool is_narrow = F::elems == 32 && !is_wide<F>;
@@ -504,16 +505,16 @@ template <class F> struct Straight {
     static constexpr u32 spread = has_bulk<F, 1> ? bulk_groups : ~0u;
     static constexpr u32 long_spread = is_narrow ? ~0u : long_front;
 
-    /* Without jumps: at the beginning of a launch each one costs more than what
-     * it skips. So what most launches ask is asked as "not". */
+    /* Without jumps: at the beginning of a launch a jump costs more than the
+     * code it skips. So most launches' question is asked as "not". */
     static DEV_MEMBER bool is_not_short(int ncols, u32 groups)
     {
         return (ncols > 2048) |
                (groups >= (ncols <= 1024 ? spread : long_spread));
     }
 
-    /* N columns, which are launched with half as many workgroups. What the K
-     * formats have to unpack is much for a lane that has two chunks. */
+    /* For N columns, which are launched with half as many workgroups. Unpacking
+     * two chunks of a K format is much work for a lane. */
     template <int N> static DEV_MEMBER bool is_too_much(int ncols, u32 groups)
     {
         constexpr u32 half = front / 2;
@@ -522,7 +523,7 @@ template <class F> struct Straight {
         return (ncols > 2048) | (groups >= (ncols <= 1024 ? half : long_half));
     }
 
-    /* of what is not short */
+    /* Whether a launch that is not short loads straight from memory. */
     static DEV_MEMBER bool is_straight(int ncols, u32 groups)
     {
         const bool odd = is_odd<F>(ncols);
@@ -558,8 +559,8 @@ DEV void with_straight_way(WaysLds<F, 1> &lds, int ncols, u32 groups, Fn fn)
     }
 }
 
-/* Whether a workgroup of a grid of many has no job in the way that makes it.
- * Those are so many that their leaving may be what takes the time. */
+/* Whether a workgroup of a large grid has no job in the way that makes the
+ * product. Such workgroups are so many that their leaving may take the time. */
 template <class F> DEV bool has_no_job(int ncols, u32 groups)
 {
     if (has_sweep<F, 1> && !is_odd<F>(ncols) && ncols > short_columns)
@@ -642,9 +643,9 @@ DEV void with_copying_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full,
         fn(UsualWay<F, N>(), lds.usual);
 }
 
-/* What a short launch does before its first load: few instructions. Its code
- * lies in front, for a jump to instructions that are not there yet takes longer
- * than what it skips. */
+/* A short launch executes few instructions before its first load. Its code lies
+ * in front: a jump to instructions that are not fetched yet takes longer than
+ * the code it skips. */
 template <class F, int N, class Fn>
 DEV void with_way(int ncols, u32 odd, u32 full, u32 planes, Fn fn)
 {
@@ -656,7 +657,7 @@ DEV void with_way(int ncols, u32 odd, u32 full, u32 planes, Fn fn)
 
     __shared__ WaysLds<F, N> lds;
 
-    /* asked for here, so that they are there when they are wanted */
+    /* read here, early, so that no use of them waits */
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(lane));
     asm volatile("mov.u32 %0, %%tid.y;" : "=r"(warp));
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(job));

@@ -17,7 +17,7 @@ template <class F, int Rows, int Cols, int Blocks> struct TileBulkLds {
 
     __attribute__((aligned(16))) u8 x[Rows * x_stride];
     __attribute__((aligned(16))) u8 y[Cols * y_stride];
-    __attribute__((aligned(8))) u64 arrived; /* each thread, and all bytes */
+    __attribute__((aligned(8))) u64 arrived; /* counts threads and bytes */
 };
 
 template <class F, int Rows, int Cols> struct TileBulk {
@@ -39,7 +39,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
     static_assert(y_bytes % 16 == 0, "stages of columns are whole granules");
 
     XRows rows;
-    const u8 *y; /* a multiple of 16, as column_bytes is */
+    const u8 *y; /* aligned to 16, and column_bytes too */
     size_t column_bytes;
     int col0, ncols, nblocks; /* Q8_1 blocks of a row */
 
@@ -92,7 +92,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
         add_products<F, F::tile_bias, 2 * y_stride>(acc, v, count, t);
     }
 
-    /* of the warp's results, in the tile */
+    /* the first row and column of the warp's results in the tile */
     DEV_MEMBER int first_row() const
     {
         return (int)threadIdx.y % row_warps * 32;
@@ -124,7 +124,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
         NO_UNROLL
         for (int stage = 0; stage < stages; stage++) {
             if (done + stage > 0)
-                __syncthreads(); /* what was there is done with */
+                __syncthreads(); /* the stage before is read */
             copy_stage(lds, stage);
             barrier_wait(&lds.arrived, (u32)(done + stage));
             multiply_stage(acc, lds, stage);

@@ -4,9 +4,9 @@
 #include "nvidia/column_chunk.h"
 
 /*
- * As column_chunk.h, but a lane has 64 weights of a block of 256, so that what
- * a chunk costs besides its quants is paid half as often. A lane's weights are
- * those that share most:
+ * As column_chunk.h, but a lane has 64 weights of a block of 256, so that the
+ * cost of a chunk besides its quants is paid half as often. A lane has the
+ * weights that share most:
  *
  *   Q2_K        two Q8_1 blocks whose pairs of bits lie in the same 32 bytes:
  *               their scales are one word
@@ -102,10 +102,10 @@ template <> struct WideChunk<Q2_K> {
     static constexpr u32 mask = ~0u;
 
     TwoBlocks y;
-    u32 sums[2]; /* of both halves of a block's quants */
+    u32 sums[2]; /* sums of a block's quants, 16 bits a half */
     float d_min[2];
-    u32 pairs;         /* those of the first block */
-    u32 quants, scale; /* where they are in the format's block */
+    u32 pairs;         /* mask of the first block's pairs */
+    u32 quants, scale; /* offsets in the format's block */
 
     DEV_MEMBER void read(const u32 *blocks, int chunk)
     {
@@ -279,8 +279,8 @@ template <> struct WideChunk<Q3_K> {
     static constexpr u32 mask = ~3u;
 
     FourHalves y;
-    u32 pairs, bits;         /* where the quants' are in the block */
-    u32 shift, nibble, pick; /* of words: to the block, to the lane's bits */
+    u32 pairs, bits;         /* offsets of quants' bits in the block */
+    u32 shift, nibble, pick; /* shifts: quants, high bits, scales */
 
     DEV_MEMBER void read(const u32 *blocks, int chunk)
     {
@@ -306,7 +306,7 @@ template <> struct WideChunk<Q3_K> {
         const Words<3> packed = shifted_words<3>(block + 96, pick);
         const u32 last = load_word<Access::word>(block + 108);
         const u32 top = packed.w[2];
-        /* of two blocks each, in halves */
+        /* scales of two blocks to a word, 16 bits each */
         const u32 sc[2] = {
             (packed.w[0] & 0x000f000fu) | (top << 4 & 0x00300030u),
             (packed.w[1] & 0x000f000fu) | (top << 2 & 0x00300030u)};
@@ -328,10 +328,10 @@ template <> struct WideChunk<Q3_K> {
     }
 };
 
-/* ---- what a lane of a sweep has ---- */
+/* ---- columns of a sweep ---- */
 
-/* `span` Q8_1 blocks of each of N columns, `chunks` of them to F's block. Of
- * one or two columns quants stay where they are in their bytes. */
+/* A lane's columns: `span` Q8_1 blocks of each of N columns; `chunks` lanes
+ * share a block of F. With one or two columns, quants are masked in place. */
 template <class F, int N, bool Wide = N <= 2 && has_wide_chunk<F>>
 struct SweepColumns : ColumnChunks<F, N, N <= 2> {
     static constexpr int span = 1, chunks = F::chunks;
