@@ -34,7 +34,7 @@ template <typename T> struct SlabOp {
             return l % 16 * pitch + l / 16 * 16;
         }
     };
-    /* what to add to the kernel's address for other positions */
+    /* added to the kernel's address for the next positions; see SlabOp<f32> */
     static DEV_MEMBER u32 again(const Conv &)
     {
         return 0;
@@ -54,7 +54,7 @@ template <typename T> struct SlabOp {
 /*
  * f32 as the sum of two numbers of 11 bits, by tf32's instructions. The product
  * of the two lower ones, at most 2^-22 of the whole, is left out, and so are
- * the last bits of the lower ones. What is infinite becomes NaN. The matrix
+ * the last bits of the lower ones. Infinite numbers become NaN. The matrix
  * units cut sums off: they add up 8 channels, and the rest is added with
  * rounding, or thousands of terms would all be too small.
  */
@@ -88,7 +88,8 @@ template <> struct SlabOp<f32> {
 
             return l % 4 * pitch + l / 4 * 4;
         }
-        /* Of LDS. Pointers would each get registers of their own. */
+        /* Loads a word from an LDS address: pointers would each get registers
+         * of their own. */
         static DEV_MEMBER u32 load_word(u32 lds)
         {
             u32 word;
@@ -107,8 +108,9 @@ template <> struct SlabOp<f32> {
         }
     };
     typedef Split Positions;
-    /* 0, which compilers do not know: they load and split the kernel's elements
-     * for other positions again. Kept, they were spilled. */
+    /* 0, but the compiler does not know: so it loads and splits the kernel's
+     * elements again for the next positions. Kept in registers, these elements
+     * would be spilled. */
     static DEV_MEMBER u32 again(const Conv &v)
     {
         return v.transposed;

@@ -11,9 +11,9 @@
 #include "conv/tile.h"
 
 template <typename T> struct ConvPlan {
-    static constexpr u32 row_channels = 32 / sizeof(T); /* of a row in LDS */
+    static constexpr u32 row_channels = 32 / sizeof(T); /* in a row of LDS */
     static constexpr u32 threads = 1024;
-    static constexpr u32 log_outputs = 15; /* of a tile, times its splits */
+    static constexpr u32 log_outputs = 15; /* a tile's outputs times splits */
     static constexpr u32 log_least_m = 5, log_most_m = 7, planners = 3 * 32;
     /* stages that are copied ahead, and tiles that are known at a time */
     static constexpr u32 most_ring = 4, most_turns = 8;
@@ -50,15 +50,15 @@ template <typename T> struct ConvPlan {
     {
         return by.d >= 1u << 15 ? n >= by.d : divided(n, by.d, by.m);
     }
-    /* What is the same for all threads; in LDS. */
+    /* The plan of a launch, in LDS. */
     struct Shape {
         Conv v;
         u32 log_m;         /* output channels of a tile */
         u32 log_splits;    /* groups of warps that share a tile's taps */
-        u32 log_blocks;    /* of rows of channels at a time */
-        u32 width, height; /* of the padded images, as far as they are read */
+        u32 log_blocks;    /* rows of channels at a time */
+        u32 width, height; /* the padded image, as far as read */
         u32 across, down;  /* entries and rows from position to position */
-        u32 entries;       /* of a slab, at most */
+        u32 entries;       /* in a slab, at most */
         u32 halo;          /* entries from a position's first tap to its last */
         /* if not 0, a tile is a part of a row of outputs, one of so many, and
          * its slab `segment` entries of each row that a tap reads */
@@ -72,8 +72,8 @@ template <typename T> struct ConvPlan {
         const T *x, *w;
         T *y;
         u32 lines; /* a kernel's elements come 16 bytes at a time */
-        /* If direct, rows of positions are what is multiplied: there is but one
-         * tap, and `1 << log_grain` bytes of them lie in an image. */
+        /* If direct, rows of positions are multiplied as they lie: there is one
+         * tap, and `1 << log_grain` bytes of a row lie in one image. */
         u32 direct, log_grain;
         u32 ring_at, ring_stages, stage_nbytes, pitch;
         Feed feed[2];
@@ -147,7 +147,7 @@ template <typename T> struct ConvPlan {
             (v.w.kh != 1 && v.w.sh != kw) || (v.x.c != 1 && v.w.sc != taps))
             return;
 
-        if (taps == 1 && v.padding == 0) { /* what lies between is not read */
+        if (taps == 1 && v.padding == 0) { /* inputs between are skipped */
             v.x.sh *= v.flat ? 1 : v.stride;
             v.x.sw *= v.stride;
             v.x.h = v.h_out;
@@ -199,7 +199,8 @@ template <typename T> struct ConvPlan {
             fits ? min_of((room - kernel_at - places_nbytes) / each, taps) : 0;
         const u32 places_at = kernel_at + taps_once * each;
 
-        /* rows of positions as they are, for kernels of one element */
+        /* direct: copies rows of positions unchanged, for kernels of one
+         * element */
         constexpr u32 pad_nbytes = sizeof(T) == 2 ? 16 : 32;
         const u64 steps_of_x = (v.x.b > 1 ? v.x.sb : 0) | v.x.sc | plane;
         const u32 grain =
@@ -222,8 +223,8 @@ template <typename T> struct ConvPlan {
         asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
         multiprocessors = min_of(multiprocessors, (u32)gridDim.x);
         {
-            /* in cycles, as found on an H200: what a stage takes beside its
-             * products is what few large stages save */
+            /* in cycles, as found on an H200; few large stages save the time
+             * that a stage takes beside its products */
             const bool roomy = room > lds_nbytes;
             const u32 step =
                 sizeof(T) == 2 ? (roomy ? 540 : 600) : (roomy ? 1900 : 1500);

@@ -60,7 +60,7 @@ template <typename T> struct ConvRows : ConvTiles<T> {
             (place - images * at.by_plane.d) + (c + first) * at.v.x.sc);
         u32 to = lds_to + first * at.pitch + grain * n;
 
-        /* what is there is multiplied, and not stored */
+        /* behind the last position: old LDS is multiplied, but not stored */
         if (tile.p0 + by >= at.count)
             return;
         if (left >= channels) {
@@ -101,8 +101,8 @@ template <typename T> struct ConvRows : ConvTiles<T> {
             it += down;
         }
     }
-    /* Where that lies is worked out for each stage: while products are made,
-     * there are no registers to keep it. */
+    /* Addresses are worked out anew for each stage: while products are made, no
+     * registers are free to keep them. */
     DEV_MEMBER void copy_stage(const Feed &feed) const
     {
         const Tile &tile = at.tile[feed.tile % turns];

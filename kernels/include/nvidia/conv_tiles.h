@@ -8,12 +8,13 @@
  * Which tile, and how its operands come to LDS, follows from the launch's
  * dynamic LDS, too: conv_plan.h chooses.
  *
- *   conv_rows.h    kernels of one element: rows of positions as they are
- *   conv_slab.h    else
+ *   conv_rows.h    kernels of one element: copies rows of positions unchanged
+ *   conv_slab.h    everything else
  *
  * Zeros for padding are the same as dropped terms unless a kernel element is
- * infinite or NaN. Then the sum is NaN: such outputs are computed again, term
- * by term. So are all sums of f32 that are NaN, as SlabOp says.
+ * infinite or NaN. Then the sum is NaN, and the output is computed again, term
+ * by term. NaN sums of f32 are always computed again, because SlabOp<f32> turns
+ * infinite numbers into NaN.
  */
 #pragma once
 
@@ -85,8 +86,9 @@ template <typename T> struct ConvTiles {
         again(at, tile);
         __syncthreads();
     }
-    /* The sums of all groups, a quarter of the tile's channels at a time by way
-     * of LDS. Whether one of them is NaN: the last barrier tells all. */
+    /* Adds up and stores the sums of all groups by way of LDS, a quarter of the
+     * tile's channels at a time. Returns in all threads whether a sum is NaN.
+     */
     DEV_MEMBER bool store(const Tile &tile, const f32 (&sums)[2][2][2][4]) const
     {
         const u32 plane = (u32)(at.v.h_out * at.v.w_out);
@@ -159,8 +161,8 @@ template <typename T> struct ConvTiles {
         }
         return __syncthreads_or(odd);
     }
-    /* the tile's NaN, term by term, once all is stored and registers are free
-     */
+    /* Computes the tile's NaN again, term by term, once all results are stored
+     * and registers are free. */
     static __device__ __noinline__ void again(Shape &at, const Tile &tile)
     {
         const u32 plane = (u32)(at.v.h_out * at.v.w_out);
@@ -187,7 +189,7 @@ template <typename T> struct ConvTiles {
     }
 };
 
-/* What they see of it. */
+/* The names of ConvTiles, for ConvRows and ConvSlab. */
 #define CONV_TILES                                                             \
     using Tiles = ConvTiles<T>;                                                \
     using typename Tiles::Bits;                                                \
