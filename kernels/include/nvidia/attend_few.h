@@ -1,7 +1,7 @@
 /*
  * attend_few.h - attention of few queries over many keys on sm_80 and later
  *
- * A workgroup takes 16 rows, of all heads that share one of K, over a part of
+ * A workgroup takes 16 rows, from all query heads of one K head, over a part of
  * the keys. Each of its 4 warps takes every fourth 4 KiB of K and of V, brings
  * them to LDS by cp.async, two ahead, and waits for nobody but itself; in the
  * end the warps' results are joined.
@@ -259,7 +259,7 @@ template <typename T, u32 D, class Form> struct AttendFew {
     }
 };
 
-/* All queries of the heads that share one of K, over a part of the keys. */
+/* All queries of the heads that share a head of K, over a part of the keys. */
 template <typename T, u32 D, class Form>
 DEV void attend_few(const AttentionArgs &a)
 {

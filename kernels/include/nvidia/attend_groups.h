@@ -33,7 +33,7 @@ template <u32 D> struct AttendGroupsShape;
 ATTEND_GROUPS_SHAPES(SHAPE)
 #undef SHAPE
 
-/* `Lines` rows of D elements as wgmma takes them: 64 columns after 64 others */
+/* `Lines` rows of D elements in wgmma's layout: in blocks of 64 columns */
 template <u32 D, u32 Lines> struct AttendColumns {
     static constexpr u32 pieces = D / 8, block = Lines * wgmma_line;
 
@@ -105,7 +105,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 slot = 0, phase ^= 1;
         }
     };
-    /* Queries of a sequence and a head from `first` on, and what they see. */
+    /* Queries of a sequence and a head from `first` on, and their key span. */
     struct Work {
         Sequence s;
         Rows rows;

@@ -1,16 +1,16 @@
 /*
  * attend_one.h - attention of a sequence's one query, by clusters of sm_90
  *
- * All that a launch of so little work waits for is latency: of memory, and of
- * instructions that are fetched once. So this is short, and asks for keys and
+ * A launch of so little work waits for latency only: of memory, and of the
+ * first fetch of its instructions. So the code is short, and asks for keys and
  * values at once. The blocks of a cluster share the keys of one head of K. In a
- * block D / 8 lanes have a key, 8 columns each; such a group of lanes takes
- * every so many'th key, and all steps up to its own sums need no other. Then
- * the groups' results are joined in LDS, and the blocks' by reading each
- * other's.
+ * block a group of D / 8 lanes has a key, 8 columns a lane, and takes every
+ * groups'th key. A group makes its sums without the others. Then the groups'
+ * results are joined in LDS, and the blocks read each other's results to join
+ * them.
  *
- * Heads that share one of K are taken four at a time. Keys and values go from
- * memory to registers, and scores stay there in f32: only the result is
+ * Heads that share a head of K are taken four at a time. Keys and values go
+ * from memory to registers, and scores stay there in f32: only the result is
  * rounded.
  */
 #pragma once
@@ -39,8 +39,7 @@ DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
     u8 *blocks =
         (u8 *)a.o_q8_1 + row * (padded / q8_1_elems) * (u64)q8_1_nbytes;
     const f32 v[2] = {convert<f32>(two[0]), convert<f32>(two[1])};
-    /* words; those behind the row's are zeros, by the warp of its last columns
-     */
+    /* words; the warp of the row's last columns writes zeros behind the row */
     const u32 end = padded / q8_1_elems * (q8_1_nbytes / 4);
 
     store_q8_1<2, true>(v, blocks, head * d_v + d);
@@ -94,8 +93,8 @@ template <typename T, u32 D, class Form> struct AttendOne {
         }
     }
 
-    /* The heads from head0 on that share key_head; q_row is the first of them,
-     * k and v are what row 0 of its keys would be. */
+    /* Up to four heads from head0 on that share key_head. q_row is the query of
+     * the first head that shares key_head; k and v come from row_0(). */
     static DEV_MEMBER void run(const AttentionArgs &a, const Sequence &s, u32 b,
                                const Queries<true> &rows, u32 head0,
                                const u8 *q_row, const u8 *k, const u8 *v,

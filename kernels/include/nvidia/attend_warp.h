@@ -3,12 +3,12 @@
  *
  * A warp has 16 queries, or 32, in registers, as operands of mma.sync, and sums
  * their results in registers. It takes some keys at once: their scores are
- * S = Q K^T, as many P = 2^(S - m + 8) are operands of O += P V without leaving
- * the lane (attend.h says what m is). Lane l has of 16 queries those of numbers
- * l / 4 and l / 4 + 8, and of 8 keys or columns 2 (l % 4) and the next.
+ * S = Q K^T, and P = 2^(S - m + 8) are operands of O += P V without leaving the
+ * lane (attend.h defines m). Lane l has queries l / 4 and l / 4 + 8 of 16, and
+ * keys or columns 2 (l % 4) and the next of 8.
  *
- * Keys lie in LDS in lines of D elements, as they do in memory; ldmatrix turns
- * over those of V. The pieces of 16 bytes of a line are permuted by the line's
+ * Keys lie in LDS in lines of D elements, as they do in memory; ldmatrix
+ * transposes V's. The pieces of 16 bytes of a line are permuted by the line's
  * number, so that one piece of 8 lines lies in 8 different banks.
  */
 #pragma once
@@ -124,7 +124,7 @@ template <typename T> DEV u32 round_two(f32 low, f32 high)
     return v;
 }
 
-/* 16 rows of 8 keys, which are half of an operand, times 8 columns. */
+/* 16 rows of 8 keys, half an operand, times 8 columns. */
 template <typename T> DEV void multiply_8(f32 (&d)[4], u32 a0, u32 a1, u32 b)
 {
     if constexpr (is_same<T, bf16>::value)
@@ -242,7 +242,7 @@ struct AttendRows {
                         sees[w] |= bit_span(from - k0, to - k0);
                     });
                 }
-                /* a pass for each: what most calls lack is jumped over once */
+                /* a pass for each argument: most calls jump over it at once */
                 each(x.v[u], i, [&](u32, f32 v) { return v * a.scale; });
                 if (a.softcap != 0)
                     each(x.v[u], i, [&](u32, f32 v) {
@@ -278,7 +278,7 @@ struct AttendRows {
             }
         }
     }
-    /* x = fn(key, x) for a query's scores, of key `key` of those at once */
+    /* x = fn(key, x) for a query's scores; key counts from the first at once */
     template <class Fn>
     static DEV_MEMBER void each(f32 (&x)[tiles][4], u32 i, Fn fn)
     {
@@ -293,8 +293,8 @@ struct AttendRows {
     /* ---- exponentials ---- */
 
     /*
-     * Scores to powers of two: the result is their factor, which is 1 where the
-     * arguments or the keys ask for more than that.
+     * Scores to powers of two. Returns the factor still to apply, which is 1 if
+     * finish_scores() has applied it.
      */
     DEV_MEMBER f32 finish(Scores &x, const AttentionArgs &a, u32 b, u32 head,
                           i32 key0) const
@@ -307,8 +307,8 @@ struct AttendRows {
         return 1;
     }
     /*
-     * Where a score went beyond what P may be, m is raised and what was summed
-     * is to be multiplied by `down`. False where none did.
+     * If a score exceeds the range of P, raises m, scales l, and returns true:
+     * O must then be multiplied by `down`.
      */
     DEV_MEMBER bool raise(const Scores &x, f32 factor, f32 (&down)[Units][2])
     {
