@@ -7,16 +7,16 @@
  * warp has the operands of an instruction in registers one piece of 16 of K
  * ahead.
  *
- * An operand lies in LDS as it does in memory, in lines along whichever index
- * is contiguous, and ldmatrix turns over what has to be. The pieces of 16 bytes
- * of a line are permuted by the line's number, so that 8 lines' pieces lie in
- * different banks.
+ * An operand lies in LDS as in memory, in lines along the contiguous index, and
+ * ldmatrix transposes it where mma.sync wants the other index. The pieces of 16
+ * bytes of a line are permuted by the line's number, so that 8 lines' pieces
+ * lie in different banks.
  */
 #pragma once
 
 #include "nvidia/matrix_copy.h"
 
-/* Steps in LDS: what fits a multiprocessor's LDS once at 48 KiB a step. */
+/* Steps in LDS: as many steps of 48 KiB as one multiprocessor has LDS for. */
 #if !defined(__CUDA_ARCH__)
 constexpr u32 async_stages = 4;
 #elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
@@ -212,8 +212,8 @@ struct AsyncTile {
      *                       free
      *
      * The copies of a step stand between the products of another one, a few at
-     * a time, so that the matrix units never wait for them. Where a step is not
-     * whole, or rows are missing, they come all at once.
+     * a time, so that the matrix units never wait for them. The copies of a
+     * step at the end of K, or of a tile with rows missing, come all at once.
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
@@ -257,9 +257,9 @@ struct AsyncTile {
             nk -= min_of(nk, async_k);
         }
     }
-    /* Where copies go, and what is multiplied, step by step. */
+    /* The stages of LDS: `in` is copied to, `out` is multiplied. */
     struct Ring {
-        u32 stages, in, out, left; /* left: of K, to be copied */
+        u32 stages, in, out, left; /* left: rest of K to copy */
 
         DEV_MEMBER Ring(u32 at, u32 nk)
             : stages(at), in(at + (async_stages - 1) * stage_nbytes), out(at),
@@ -284,7 +284,7 @@ struct AsyncTile {
             out = after(out);
         }
     };
-    /* All waves take part, those too that have nothing to multiply. */
+    /* For warps without results in C: they copy, but do not multiply. */
     static DEV_MEMBER void pass_steps(u32 stages, CopyA &a, CopyB &b, u32 nk)
     {
         Ring ring(stages, nk);

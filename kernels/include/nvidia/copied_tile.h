@@ -15,8 +15,8 @@
 constexpr u32 copied_line = 128; /* bytes of a row along K */
 
 /* How one operand's steps come to LDS, where its lines are aligned to `Once`
- * bytes: 16 or, of f64, 8. A thread copies the same numbers of every so many
- * lines. */
+ * bytes: 16, or 8 for f64. A thread copies the same numbers of every
+ * pass_lines'th line. */
 template <typename T, bool Along, u32 Rows, u32 Threads, u32 Once>
 struct CopiedSteps {
     static constexpr u32 n = Once / sizeof(T); /* numbers of a copy */
@@ -112,7 +112,7 @@ struct CopiedSteps {
 template <bool Along, u32 Rows, u32 N, u32 Lanes> struct FmaOperand {
     static_assert(N % 4 == 0, "pieces of four rows");
 
-    /* row i of N of the lane that is at `at` of Lanes */
+    /* row i of the N rows of lane `at` of Lanes */
     static DEV_MEMBER u32 row(u32 at, u32 i)
     {
         return Along ? at + i * Lanes : at * 4 + i % 4 + i / 4 * (4 * Lanes);
@@ -215,9 +215,9 @@ struct FmaProduct {
 /* ---- f64 ------------------------------------------------------------------
  */
 
-/* d[16, 8] += a[16, 16] b[16, 8]: a lane has of k t = l%4, t + 4, t + 8 and t +
- * 12 rows g = l/4 and g + 8 of a, and column g of b; of d columns 2t and 2t + 1
- * in those rows. */
+/* d[16, 8] += a[16, 16] b[16, 8]. With t = l%4 and g = l/4, a lane has rows g
+ * and g + 8 of a and column g of b, at k t, t + 4, t + 8 and t + 12. Of d it
+ * has columns 2t and 2t + 1 in rows g and g + 8. */
 DEV void mma_f64_k16(f64 (&d)[4], const f64 (&a)[2][4], const f64 (&b)[4])
 {
 #if __CUDA_ARCH__ >= 900
@@ -235,10 +235,10 @@ DEV void mma_f64_k16(f64 (&d)[4], const f64 (&a)[2][4], const f64 (&b)[4])
 }
 
 /*
- * A lane's numbers of 16 rows of one operand: two rows, of which four k. k t,
- * t + 4, t + 8 and t + 12 of the instruction are 2t, 2t + 1, 2t + 8 and 2t + 9
- * of the step, so that pieces have two along K. Where rows lie side by side,
- * the lane's two are neighbours.
+ * A lane's numbers of 16 rows of one operand: four k of two rows. The
+ * instruction's k t, t + 4, t + 8 and t + 12 are 2t, 2t + 1, 2t + 8 and 2t + 9
+ * of the step, so that a piece has two numbers along K. Where rows lie side by
+ * side, the lane's two rows are neighbours.
  */
 template <bool Along, u32 Rows> struct MmaOperand {
     static DEV_MEMBER u32 row(u32 g, u32 h)

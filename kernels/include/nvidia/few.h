@@ -1,5 +1,5 @@
 /*
- * few.h - what an element a thread of a small grid needs: loads that begin
+ * few.h - helpers for small grids with one element a thread: loads that begin
  * where they stand, and divisions of few instructions
  *
  * With 32 warps on a multiprocessor each instruction in front of a load costs
@@ -10,8 +10,8 @@
 #include "device.h"
 
 /*
- * The element at p, if it is there, asked for in this place: the compiler would
- * ask behind the next condition, as far as it can.
+ * The element at p, if it is there. The load stands in this place: the compiler
+ * would move it behind the next conditions.
  */
 template <typename T> DEV Raw<T, 1> load_now(const T *p, bool there)
 {

@@ -1,8 +1,8 @@
 /*
  * few_across.h - few rows where rows of B lie along N, by few_lanes.h
  *
- * Where tiles are wider than what a warp has of a row, warps lie side by side;
- * else all are over K.
+ * Where tiles are wider than a warp's columns, warps lie side by side; else all
+ * warps lie along K.
  */
 #pragma once
 
@@ -108,8 +108,8 @@ DEV void few_across_fma(const FewTile<f32> &t, u8 *lds, u32 ranks, u32 rank)
 }
 
 /*
- * All others, by few_rows.h's steps: 16 of K of 64 columns of f16 and bf16, 8
- * of f64. Lines of 128 bytes of B lie in LDS as they come.
+ * All other types, by few_rows.h's steps of 64 columns: 16 of K of f16 and
+ * bf16, 8 of f64. Lines of 128 bytes of B lie in LDS as in memory.
  */
 template <typename T> struct FewAcross {
     static constexpr u32 k = 16, groups = 1; /* lines of a row */

@@ -5,7 +5,7 @@
 
 #include "nvidia/few_lanes.h"
 
-/* Up to so many rows of A are read a step ahead: more have no registers. */
+/* Up to so many rows of A are read a step ahead: for more, registers lack. */
 constexpr u32 rows_ahead = 4;
 
 /* A piece of A, with zeros behind its first `left` elements. */
@@ -141,8 +141,8 @@ template <typename T> struct FewPlace {
 };
 
 /*
- * All others, by few_rows.h's steps. Each warp makes all columns, of a part of
- * K: lines of 128 bytes, which A has, too. Steps go on from tile to tile.
+ * By mma, with few_rows.h's steps. Each warp makes all columns over a part of
+ * K. Lines of A, too, have 128 bytes in LDS. Steps go on from tile to tile.
  */
 template <u32 cols, u32 Stages, u32 Once, typename T>
 DEV void few_along_mma(const FewTurns<T> &turns, u8 *lds, u8 *joined)

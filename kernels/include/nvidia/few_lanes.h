@@ -21,9 +21,9 @@
 constexpr u32 few_warps = few_threads / 32;
 
 /*
- * The steps of a warp: each lane's pieces of B, so many, and what the warp
- * needs of A, in `more` bytes; Stages - 1 of them on their way. B comes Once
- * bytes at a time.
+ * The steps of a warp: `pieces` pieces of B for each lane, and `more` bytes for
+ * the warp's part of A. Stages - 1 steps are in flight. B comes Once bytes at a
+ * time.
  */
 template <u32 pieces, u32 more, u32 Stages, u32 Once> struct WarpSteps {
     static constexpr u32 each = pieces * 512 + more;
@@ -108,7 +108,7 @@ template <typename T> struct FewTurns {
     u32 width;       /* of a tile */
     u64 at, count;
 
-    /* `most`: columns of a tile, whose number is a multiple of `unit` */
+    /* A tile has up to `most` columns, a multiple of `unit`. */
     DEV_MEMBER FewTurns(const Gemm<T> &gemm, u32 most, u32 unit)
         : g(gemm), ranks(cluster_blocks()), rank(cluster_rank()), width(most),
           at(cluster_index())

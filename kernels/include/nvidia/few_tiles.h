@@ -4,8 +4,8 @@
 #include "nvidia/gemm_order.h"
 
 /*
- * Tiles of few rows of C: the columns of B are the rows of the instructions,
- * which are never fewer than 64, and the rows of A their columns.
+ * Tiles of few rows of C. wgmma has never fewer than 64 rows, so its rows are
+ * columns of B, and its columns are rows of A.
  */
 template <typename T, u32 Rows, u32 Cols, class Tile>
 struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {

@@ -136,8 +136,8 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
                       min_of(Deep, Size / 64 - Apart), Stages, More, Shares,
                       Apart, div_up(Deep, Size / 64 - Apart)>;
 
-    /* By maps, if the tile is so large that its steps take longer than a
-     * thread's starting of copies, and if maps may be used. */
+    /* By maps, if they may be used, and if a step of the tile takes longer than
+     * one thread takes to start its copies. */
     template <u32 Rows, u32 Cols, u32 Lds>
     static DEV_MEMBER bool mapped(const Gemm<T> &g)
     {
@@ -232,7 +232,7 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 #undef LACKS
 #undef TILE_OF
 #else
-    /* The larger tiles are of 256 rows. */
+    /* The larger tiles have 256 rows. */
     static constexpr u32 rows = Size == 128 ? 2 * Size : Size;
     typedef AsyncTile<T, !TransA, TransB, rows, Size, Size / 2, Size / 2> Tile;
 

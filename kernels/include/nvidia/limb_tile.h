@@ -2,18 +2,18 @@
  * limb_tile.h - tiles of f32 on sm_90 by matrix instructions of bf16
  *
  * A number of f32 is a sum of three of bf16, its limbs: bf16 has f32's
- * exponents and 8 of its 24 bits, and each limb is what is left of the number,
- * rounded to the nearest. So the product of two numbers is that of nine pairs
- * of limbs. The three least of these, together at most 2^-24 of the product,
- * are left out; wgmma makes the other six exactly.
+ * exponents and 8 of its 24 bits, and each limb is the rest of the number,
+ * rounded to the nearest. So the product of two numbers is the sum of nine
+ * products of limbs. The three least of these, together at most 2^-24 of the
+ * product, are left out; wgmma makes the other six exactly.
  *
- * It adds them up in f32, but cuts off instead of rounding. So sums of 64 of K
- * begin at zero, with the least products, and are then added to those before in
- * f32, rounded to the nearest. If an instruction cuts its 16 products and the
- * sum so far each at 2^-24 of the greatest, and its result at 2^-23, the error
- * of 64 of K is at most 40 times 2^-23 of their absolute products. Measured: up
- * to 8.2 times 2^-24, where FMA has 12.9; more of K adds less to it than to
- * FMA's. Below 64, FMA may be nearer, and is as fast.
+ * wgmma adds them up in f32, but cuts off instead of rounding. So sums of 64 of
+ * K begin at zero, with the least products, and are then added to those before
+ * in f32, rounded to the nearest. If an instruction cuts its 16 products and
+ * the sum so far each at 2^-24 of the greatest, and its result at 2^-23, the
+ * error of 64 of K is at most 40 times 2^-23 of their absolute products.
+ * Measured: up to 8.2 times 2^-24, where FMA has 12.9; more of K adds less to
+ * it than to FMA's. Below 64, FMA may be nearer, and is as fast.
  *
  * bf16 ends at 2^-133, f32 at 2^-149: numbers are multiplied by 2^16 first, so
  * that limbs hold all of them but the greatest, which become infinite. A sum
@@ -98,8 +98,8 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         return Along ? i % 4 + i / 4 * 32 : i;
     }
-    /* Whether a step of 64 of K may be brought as a whole. Along K the last row
-     * stands for those behind it, whose results are not stored. */
+    /* Whether a step of 64 of K may be brought as a whole. Along K, rows behind
+     * the last one are read as the last one; their results are not stored. */
     DEV_MEMBER bool is_whole() const
     {
         return Along || extent >= Rows;
@@ -202,8 +202,8 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         return g.k >= limb_k && dynamic_lds_nbytes() >= lds_nbytes &&
                (u32)__cvta_generic_to_shared(lds) % 1024 == 0;
     }
-    /* Starts products of a step, the least ones first: instructions from
-     * `begin` to `end` of them all. */
+    /* Starts instructions `begin` to `end` - 1 of a step's products; the least
+     * products come first. */
     static constexpr u32 pieces = limb_k / 16, instructions = 6 * pieces;
     DEV_MEMBER void multiply(f32 (&now)[Size / 2], u32 stage, u32 begin,
                              u32 end) const
@@ -252,7 +252,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         before(passes);
     }
     /* Multiplies a step and brings the next one meanwhile. A warp waits until
-     * its instructions are taken: so they stand between what it does. */
+     * its wgmmas are issued, so they stand between passes of the next step. */
     template <u32 Once>
     DEV_MEMBER void multiply_and_bring(f32 (&now)[Size / 2], u32 stage,
                                        const A &a, const B &b, u8 *next) const

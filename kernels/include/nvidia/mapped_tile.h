@@ -5,8 +5,8 @@
  * step, by tensor_map.h, and two barriers belong to each stage: `full` counts
  * the bytes that come, `empty` the warps that need the stage no more. Copies
  * run ahead over the ends of tiles. Threads have no addresses to work out, and
- * copies take less of LDS's time than those of 16 bytes. To make the maps takes
- * half a microsecond.
+ * copies of boxes take less of LDS's time than copies of 16 bytes. Making the
+ * maps takes half a microsecond.
  */
 #pragma once
 

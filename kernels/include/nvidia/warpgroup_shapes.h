@@ -15,9 +15,9 @@
 /* X(size in the kernel's name, rows, columns, deep, stages, more, shares,
  * apart): each size's tiles begin with the one of most LDS. For few rows of C
  * the columns here are rows of C. deep: pieces of 64 of K in a step, which the
- * warpgroups take in turn; a single warpgroup takes all. shares: how many blocks
- * of a cluster may share a tile, 0 for none: LDS must have room for their sums.
- * apart: 1 if one warpgroup only copies. */
+ * warpgroups take in turn; a single warpgroup takes all. shares: how many
+ * blocks of a cluster may share a tile, 0 for none: LDS must have room for
+ * their sums. apart: 1 if one warpgroup only copies. */
 /* where B lies along K */
 #define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 18, 4, 0)
 #define KPK_WARPGROUP_BROAD(X) X(128, 128, 160, 1, 6, 0, 4, 0)

@@ -1,13 +1,12 @@
 /*
  * warpgroup_tile.h - a tile of a product of f16 or bf16 on sm_90
  *
- * A workgroup makes Rows x Cols results, each of its warpgroups Rows / their
- * number x Cols of them by wgmma.h. It walks along K in steps of 64. Several
- * steps are on their way to LDS at once, by cp.async, which puts zeros where an
- * operand ends. While the instructions of a step run, those of the next one are
- * started: so one barrier a step is not felt. Where a tile is small a warpgroup
- * of its own copies, so that neither copies nor products wait for the other's
- * turn.
+ * A workgroup makes Rows x Cols results by wgmma.h; its warpgroups split the
+ * rows. It walks along K in steps of 64. Several steps are on their way to LDS
+ * at once, by cp.async, which puts zeros where an operand ends. While the
+ * wgmmas of a step run, the wgmmas of the next step are started, which hides
+ * the one barrier a step. Where a tile is small a warpgroup of its own copies,
+ * so that neither copies nor products wait for the other's turn.
  *
  * The blocks of a cluster may share a tile: each takes a part of K, and then
  * sums up a part of the results, which it reads from the others' LDS.
@@ -37,8 +36,8 @@ template <bool Along, u32 Rows> struct WarpgroupLines {
     }
 };
 
-/* How an operand's steps come to LDS where lines are aligned to 16 bytes:
- * by so many threads from the first on. */
+/* How an operand's steps come to LDS where lines are aligned to 16 bytes: by
+ * `Threads` threads from thread `First` on. */
 template <typename T, bool Along, u32 Rows, u32 Threads, u32 First>
 struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     typedef WarpgroupLines<Along, Rows> L;
@@ -155,8 +154,8 @@ struct WarpgroupTile {
     static constexpr u32 lds_nbytes =
         KPK_WARPGROUP_LDS(Rows, Cols, Deep *Pieces, Stages, More);
     static_assert(Deep == 1 || Pieces == 1, "a warpgroup's pieces");
-    /* Whether no other block fits beside this one. The next launch's would be
-     * dealt unevenly to what room there is. */
+    /* Whether no other block fits beside this one. Otherwise blocks of the next
+     * launch would be dealt unevenly to the room left. */
     static constexpr bool fills = lds_nbytes > 113 * 1024;
 
     f32 sums[units][Cols / 2];
@@ -254,8 +253,8 @@ struct WarpgroupTile {
     }
     /*
      * Two barriers belong to each stage: `full` counts the threads whose copies
-     * have come, `empty` the warps that need the stage no more. So nobody waits
-     * for all others.
+     * have come, `empty` the warps that need the stage no more. So no warp
+     * waits for the whole block.
      */
     struct Barriers {
         u64 full[Stages], empty[Stages];
@@ -470,7 +469,7 @@ struct WarpgroupTile {
             out = after(out), in = after(in);
         }
     }
-    /* The sums of all warpgroups of the same rows, for the first of them. */
+    /* The first warpgroup of the same rows adds up all their sums. */
     DEV_MEMBER void add_up(u8 *lds)
     {
         constexpr u32 each = units * (Cols / 2);
@@ -599,11 +598,11 @@ struct WarpgroupTile {
         });
     }
     /*
-     * A tile that the blocks of a cluster have made together: each takes the
-     * results of some columns, 16 of them at a time, a slice. A thread sends
-     * what is others' from its registers straight to their LDS, which a barrier
-     * there counts. `More` may have room for what comes, so that nobody waits
-     * until another's LDS is free.
+     * A tile that the blocks of a cluster have made together. Each block takes
+     * the results of some slices of 16 columns. A thread sends its sums of the
+     * other blocks' slices from registers straight to their LDS, where a
+     * barrier counts the bytes. If `More` has room for the incoming slices, no
+     * block waits until another's LDS is free.
      */
     static constexpr u32 slice_cols = 16;
     static constexpr u32 slices = Cols / slice_cols;
@@ -619,7 +618,7 @@ struct WarpgroupTile {
     static constexpr u32
         come_nbytes = Shares > 1 ? most_from_others(Shares) * slice_nbytes : 0;
     static constexpr bool has_room = More * 1024 >= come_nbytes;
-    /* in LDS: what comes, and 16 rows of sums of each warp, apart in banks */
+    /* in LDS: incoming slices, and 16 rows of sums a warp, apart in banks */
     static constexpr u32 come_at = has_room ? Stages * stage_nbytes : 0;
     static constexpr u32 rows_at = has_room ? 0 : come_nbytes;
     static constexpr u32 rows_pitch = div_up(slices, 2u) * slice_cols + 8;
@@ -647,10 +646,10 @@ struct WarpgroupTile {
             cluster_wait();
     }
     /*
-     * fn(first row, first column, columns, sums) for what this block takes: 16
-     * rows of each warp in LDS, rows_pitch apart, the blocks' sums added up in
-     * the same order each time. All come here, and need LDS no more. again: it
-     * is not the last tile.
+     * fn(first row, first column, columns, sums) for the slices of this block:
+     * 16 rows of each warp in LDS, rows_pitch apart. The blocks' sums are added
+     * up in the same order each time. All threads come here, and need LDS no
+     * more. again: more tiles follow.
      */
     template <class Fn> DEV_MEMBER void each_shared(u8 *lds, bool again, Fn fn)
     {

@@ -31,7 +31,7 @@
 
 constexpr u32 wgmma_line = 128; /* bytes */
 
-/* Where piece `piece` of line `line` is, in bytes. */
+/* The place of piece `piece` of line `line`, in bytes. */
 DEV u32 wgmma_place(u32 line, u32 piece)
 {
     return line * wgmma_line + (piece ^ line % 8) * 16;
@@ -53,15 +53,14 @@ template <bool Along> struct WgmmaStep {
     static constexpr u32 k16 = (Along ? 32 : 16 * wgmma_line) >> 4;
 };
 
-/* Makes what this thread wrote to LDS, copies that it waited for too, visible
- * to instructions of warpgroups. A barrier comes after it. */
+/* Makes this thread's writes to LDS, and copies that it waited for, visible to
+ * wgmma. A barrier comes after it. */
 DEV void wgmma_lds_written()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* Orders the registers that instructions take, sums above all, after what
- * wrote them. */
+/* Orders wgmma's reads of registers, sums above all, after the writes. */
 DEV void wgmma_fence()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
