@@ -278,7 +278,7 @@ struct AttendRows {
             }
         }
     }
-    /* x = fn(key, x) for a query's scores; key counts from the first at once */
+    /* x = fn(key, x) for a query's scores; key: its number among `Keys` keys */
     template <class Fn>
     static DEV_MEMBER void each(f32 (&x)[tiles][4], u32 i, Fn fn)
     {

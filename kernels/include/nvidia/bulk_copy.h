@@ -4,8 +4,8 @@
 #include "device.h"
 
 /*
- * A barrier's phases are numbered from 0. A phase is over when its arrivals are
- * there, and all the bytes have come that those arrivals told to expect.
+ * A barrier's phases are numbered from 0. A phase is over when all arrivals are
+ * there, and the bytes have come that the arrivals expect.
  */
 DEV u32 lds_address(const void *p)
 {

@@ -6,16 +6,16 @@
 
 /*
  * A warp multiplies 16 * M rows with 8 * Tiles columns, a Q8_1 block of each at
- * a time. Lane l holds, as mma_32() has them, rows l / 4 and l / 4 + 8 of each
- * 16, of which it unpacks the words l % 4 and l % 4 + 4; and of each 8 columns
- * the results of two.
+ * a time. Lane l holds rows l / 4 and l / 4 + 8 of each 16, as for mma_32(): it
+ * unpacks words l % 4 and l % 4 + 4 of them. In each 8 columns it has the
+ * results of two.
  *
  * Sums of bytes leave the matrix unit as integers and are scaled for each Q8_1
- * block, so turning them into floats is what the time goes into. They start at
- * the integer whose bits are the float 1.5 * 2^23: as a float the result then
- * is that plus the sum, which is below 2^22. Multiplying by a column's d takes
- * the start away again: d * start is exact, so the fused result is d * sum,
- * rounded once.
+ * block, so most time goes into turning them into floats. They start at the
+ * integer whose bits are the float 1.5 * 2^23: read as a float, the result is
+ * 1.5 * 2^23 plus the sum, which is below 2^22. Multiplying by a column's d
+ * takes the start away again: d * start is exact, so the fused result is d *
+ * sum, rounded once.
  */
 constexpr int sum_start = 0x4b400000;
 constexpr float sum_start_as_float = 0x1.8p23f;

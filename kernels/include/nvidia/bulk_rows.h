@@ -23,7 +23,7 @@ template <class F, int Blocks> struct BulkRows {
 
     const u8 *x;
     size_t row_bytes, x_bytes;
-    int row0, nrows; /* the first row in LDS; those behind nrows stay away */
+    int row0, nrows; /* the first row in LDS; the end of rows */
 
     /* where a stage of a row begins in x */
     DEV_MEMBER size_t begin_of(int row, int stage) const
@@ -67,7 +67,7 @@ template <class F, int Blocks> struct BulkRows {
         return total;
     }
 
-    /* In the whole warp, for the same rows: what the matrix ends with. */
+    /* In the whole warp, for the same rows: copies the last granule's bytes. */
     DEV_MEMBER void copy_end(u8 *lds, int first, int count, int stage,
                              int size) const
     {

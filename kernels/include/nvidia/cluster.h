@@ -22,7 +22,7 @@ CLUSTER_NUMBER(clusters_y, "nclusterid.y")
 CLUSTER_NUMBER(clusters_z, "nclusterid.z")
 #undef CLUSTER_NUMBER
 
-/* this block's among all clusters of the grid, and their number */
+/* the index of this block's cluster in the grid, and the number of clusters */
 DEV u64 cluster_index()
 {
     return cluster_x() +

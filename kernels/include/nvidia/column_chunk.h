@@ -13,8 +13,8 @@
  * 2^24, so the result is as exact as add_product()'s.
  *
  *   mask    for a block's address. Unaligned blocks are read as whole words.
- *           The lane alone decides which bytes count, because every row and the
- *           warp's first block are aligned to 4.
+ *           The lane's number tells which bytes count, because every row and
+ *           the warp's first block are aligned to 4.
  *   read()  the column's Q8_1 blocks that the format's block is multiplied with
  *   add()   acc plus the product of the lane's chunk of a row in LDS
  */
@@ -131,9 +131,9 @@ template <> struct ColumnChunk<Q4_1> : NibblesChunk<Q4_1> {
 };
 
 /*
- * The fifth bits of 32 elements, element e's is bit e. A mask takes every
- * eighth of them, so the column's bytes are put in that order. 128 times their
- * products.
+ * The fifth bits of 32 elements: bit e belongs to element e. A mask takes every
+ * eighth bit, so the column's bytes are put in the same order. dot() gives 128
+ * times the products.
  */
 struct FifthBits {
     u32 by_bit[8];
@@ -339,7 +339,7 @@ template <> struct ColumnChunk<Q4_K> {
     }
 };
 
-/* 8 times the sums of the first group, 128 times those of the second */
+/* sums of the first group times 8, of the second group times 128 */
 template <> struct ColumnChunk<Q5_K> {
     static constexpr u32 mask = ~0u;
 
@@ -415,9 +415,9 @@ template <> struct ColumnChunk<Q6_K> {
  * A word's nibbles choose bytes as they lie, four low ones and four high ones
  * of it at a time; the column's bytes are put in that order, once for all rows.
  * A nibble of 8 and more gives the sign of the byte that its low bits choose.
- * So one table serves the codes 0 to 7 and another, chosen with bit 3 turned
- * over, those from 8 on, and what each gives for the other's codes is known:
- * both are multiplied, and no byte is selected from two.
+ * So one table serves codes 0 to 7, and another table, chosen with bit 3 turned
+ * over, serves codes 8 to 15. A table gives known signs for the other's codes:
+ * both results are multiplied, and no byte is selected from two.
  */
 DEV u32 bytes_or_signs(u32 low, u32 high, u32 nibbles)
 {
@@ -463,8 +463,8 @@ struct CodesColumn {
         }
     }
 
-    /* The first eight codes are less than 0, so they give -1 for the others,
-     * which make up for it. */
+    /* The first eight codes are negative, so their table gives -1 for the other
+     * codes; the other table adds 1 to make up for it. */
     DEV_MEMBER float iq4(const u32 (&w)[4]) const
     {
         constexpr Codes t = iq4_codes();
@@ -475,7 +475,8 @@ struct CodesColumn {
         return d * (float)(few + many);
     }
 
-    /* The last eight are the first ones less than 0, and these give 0. */
+    /* The last eight codes are the first eight, negated. Both tables hold the
+     * first eight, which give 0 for the other table's codes. */
     DEV_MEMBER float fp4(const u32 (&w)[4]) const
     {
         constexpr Codes t = fp4_codes();
@@ -511,8 +512,8 @@ template <> struct ColumnChunk<IQ4_XS> : CodesColumn {
     }
 };
 
-/* The lane alone tells where a block begins in its word, as of those of even
- * sizes. */
+/* The lane's number tells where a block begins in its word, as with blocks of
+ * even sizes. */
 template <> struct ColumnChunk<MXFP4> : CodesColumn {
     static constexpr u32 mask = ~3u;
 
@@ -533,9 +534,9 @@ template <> struct ColumnChunk<MXFP4> : CodesColumn {
 
 /* ---- several columns ----
  *
- * Their blocks are `step` words apart. A row's chunk is unpacked once for all:
- * then they need fewer instructions than with quants in their bytes, which is
- * the way of one.
+ * The columns' blocks are `step` words apart. A row's chunk is unpacked once
+ * for all columns, which takes fewer instructions than masking quants in place
+ * for each column. With Few, quants are masked in place, as for one column.
  */
 template <class F, int N, bool Few = N == 1> struct ColumnChunks {
     static constexpr u32 mask = ColumnChunk<F>::mask;

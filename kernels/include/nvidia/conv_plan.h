@@ -1,10 +1,10 @@
 /*
  * conv_plan.h - which tile makes a convolution on sm_80 and later
  *
- * A tile has 32, 64 or 128 channels by as many positions as fill the block, or,
- * where tiles are few, half as many or fewer: then groups of warps share a
- * tile's terms. Each lane of the first warps works out another tile, what LDS
- * it needs and about how long it takes, and the fastest is taken.
+ * A tile has 32, 64 or 128 channels by as many positions as fill the block. If
+ * tiles are few, a tile has half the positions or fewer, and groups of warps
+ * share its terms. Each lane of the first warps works out another tile, its LDS
+ * and about how long it takes; the fastest tile is taken.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ template <typename T> struct ConvPlan {
     static constexpr u32 threads = 1024;
     static constexpr u32 log_outputs = 15; /* a tile's outputs times splits */
     static constexpr u32 log_least_m = 5, log_most_m = 7, planners = 3 * 32;
-    /* stages that are copied ahead, and tiles that are known at a time */
+    /* stages copied ahead, and tiles known at a time */
     static constexpr u32 most_ring = 4, most_turns = 8;
     static constexpr u32 most_taps = 64;
     static constexpr u32 most_entries = 4096;
@@ -29,12 +29,12 @@ template <typename T> struct ConvPlan {
          * in the padded image; entries that are used */
         u32 h_out, w_out, h, w, entries;
     };
-    /* If direct, what is copied next: which of the block's tiles, from which
-     * channel on, to which stage of the ring. */
+    /* If direct, the next copy: the number of the block's tile, the first
+     * channel, the stage of the ring. */
     struct Feed {
         u32 tile, c, slot;
     };
-    /* to divide by d what is less than 2^13 + d */
+    /* a divisor d for numbers below 2^13 + d */
     struct Quotient {
         u32 d, m;
     };
@@ -60,8 +60,8 @@ template <typename T> struct ConvPlan {
         u32 across, down;  /* entries and rows from position to position */
         u32 entries;       /* in a slab, at most */
         u32 halo;          /* entries from a position's first tap to its last */
-        /* if not 0, a tile is a part of a row of outputs, one of so many, and
-         * its slab `segment` entries of each row that a tap reads */
+        /* if parts is not 0, a row of outputs is split into so many tiles, and
+         * a slab has `segment` entries of each row that a tap reads */
         u32 parts, segment;
         u32 taps, taps_once;      /* once: as many as LDS has room for */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
@@ -101,11 +101,11 @@ template <typename T> struct ConvPlan {
     };
 
     /*
-     * Whether offsets fit, and LDS has room; for the first `planners` threads
-     * to ask. If so, fills `at` in. Each lane looks at another tile: a warp for
-     * 32, 64 or 128 channels, with as many positions as fill the block or a
-     * half, a quarter, an eighth of them, by one, two or four rows of channels,
-     * of any outputs or by rows of them.
+     * Fills `at` in, if offsets fit and LDS has room; see takes(). The first
+     * `planners` threads call it. Each lane looks at another tile: a warp at
+     * 32, 64 or 128 channels; its lanes at as many positions as fill the block,
+     * or a half, a quarter or an eighth; at one, two or four rows of channels
+     * at a time; at tiles of any outputs, or of one row of outputs.
      */
     static DEV_MEMBER void plan(const Conv &conv, const T *x, const T *w, T *y,
                                 u32 room, Shape &at)

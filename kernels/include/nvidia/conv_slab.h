@@ -12,8 +12,8 @@
  *
  * A tap moves all positions by the same number of entries, so the rows that
  * ldmatrix takes are the positions' entries, and no input is copied for a tap.
- * Where rows of outputs are too long for that, a tile is a part of one row, and
- * the slab as wide a part of each row of inputs that a tap reads.
+ * Where rows of outputs are too long for a slab, a tile is a part of one row,
+ * and the slab has an equally wide part of each row of inputs that a tap reads.
  */
 #pragma once
 
@@ -88,8 +88,7 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
     {
         return at_byte ^ (at_byte >> 3 & ((32u << at.log_blocks) - 16));
     }
-    /* where each entry's input lies: bytes from that of the tile's first image
-     */
+    /* where the inputs of the entries lie: bytes from the tile's first image */
     DEV_MEMBER void list_places(const Tile &tile) const
     {
         u32 *const places = reinterpret_cast<u32 *>(lds + at.places_at);

@@ -216,8 +216,8 @@ struct FmaProduct {
  */
 
 /* d[16, 8] += a[16, 16] b[16, 8]. With t = l%4 and g = l/4, a lane has rows g
- * and g + 8 of a and column g of b, at k t, t + 4, t + 8 and t + 12. Of d it
- * has columns 2t and 2t + 1 in rows g and g + 8. */
+ * and g + 8 of a and column g of b, at k t, t + 4, t + 8 and t + 12. In d, the
+ * lane has columns 2t and 2t + 1 of rows g and g + 8. */
 DEV void mma_f64_k16(f64 (&d)[4], const f64 (&a)[2][4], const f64 (&b)[4])
 {
 #if __CUDA_ARCH__ >= 900

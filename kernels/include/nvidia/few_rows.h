@@ -1,10 +1,10 @@
 /*
  * few_rows.h - rows8.h's products by mma.sync, of f16, bf16 and some of f64
  *
- * Columns of B are the 16 rows of the instruction, rows of A its 8 columns, and
- * both come from memory straight into the registers that it wants: which k a
- * lane holds does not matter as long as A and B agree. Each of the 8 warps
- * makes all 64 columns, of every 8th piece of K; their sums are joined in LDS.
+ * The 16 rows of mma.sync are columns of B, and its 8 columns are rows of A.
+ * Both operands come from memory straight into mma.sync's registers: a lane may
+ * hold any k, as long as A and B agree. Each of the 8 warps makes all 64
+ * columns over every 8th piece of K; the warps' sums are joined in LDS.
  */
 #pragma once
 
@@ -32,9 +32,9 @@ template <> struct FewAlongStep<f64> {
     }
 };
 
-/* B along N: a piece of rows 4 (l%4) to 4 (l%4) + 3 of 16, or half as many of
- * f64, and as many of K of row l/4 of A. Rows l/4 and l/4 + 8 of an instruction
- * are two columns side by side; `pairs` of them are a piece. */
+/* B along N: a piece from each of rows 4 (l%4) to 4 (l%4) + 3 of 16, and the
+ * same k of row l/4 of A; for f64 half as many rows. Rows l/4 and l/4 + 8 of an
+ * instruction are two columns side by side; a piece has `pairs` such pairs. */
 template <typename T> struct FewAcrossStep {
     static constexpr u32 pairs = 4;
 
@@ -68,8 +68,8 @@ template <> struct FewAcrossStep<f64> {
  */
 
 /*
- * sums[j][i]: of row l/4 + i/2 * 8 of 16 columns' sums, and row 2 (l%4) + i%2
- * of A. The columns of all such are put in order by column(j, row).
+ * Adds up the warps' sums and stores them. sums[j][i] belongs to row 2 (l%4) +
+ * i%2 of A, and to column(j, l/4 + i/2 * 8) of the tile.
  */
 template <u32 groups, typename T, typename S, class Column>
 DEV void few_rows_join(const FewTile<T> &t, u8 *lds, const S (&sums)[groups][4],

@@ -14,9 +14,9 @@
  *
  *   one column     a warp takes 3 or 4 rows, a lane a chunk of each, by dot4()
  *   more columns   a warp takes 16 rows times up to 8 columns, a Q8_1 block at
- *                  a time, by mma. Where there are more warps than groups of 16
- *                  rows, Splits of them share a group: each takes its steps of
- *                  every stage, and in the end their sums are added up.
+ *                  a time, by mma. If warps are more than groups of 16 rows,
+ *                  `splits` warps share a group: each warp takes its steps of
+ *                  every stage, and in the end the sums are added up.
  *
  * The columns' padding is read, up to a whole granule.
  */

@@ -7,21 +7,21 @@
 #include "nvidia/bulk_product.h"
 
 /*
- * With five columns and more their bytes are as many as those of the rows, so
- * a workgroup takes 16 rows for each copy of them, and the matrix unit
- * multiplies. Its warps take the row's steps of Blocks Q8_1 blocks in turn. A
- * warp copies a step's bytes of all rows and columns to LDS, for itself alone,
- * up to Stages steps ahead. The granules of 16 bytes of all rows are dealt out
- * to the lanes in order, so those of a row are asked for together; where they
- * come from changes from step to step by the same bytes, and is worked out
- * once.
+ * Five columns and more have as many bytes as the rows, so a workgroup takes 16
+ * rows for each copy of the columns, and the matrix unit multiplies. Its warps
+ * take the row's steps of Blocks Q8_1 blocks in turn. A warp copies a step's
+ * bytes of all rows and columns to LDS, for itself alone, up to Stages steps
+ * ahead. The granules of 16 bytes of all rows are dealt out to the lanes in
+ * order, so a row's granules are asked for together. A lane's addresses move by
+ * the same bytes from step to step, and are worked out once.
  *
- * Where a format has a table (has_scale_table), the lanes of a warp share what
- * is not quants: they put the scales of rows and columns there as floats, and
- * have the quants of a step in registers before they multiply. So its place in
- * LDS is free early, and the copies that come next are asked for at once. The
- * biases make a separate product by mma with one number for each block instead
- * of 32: in f16, or in bf16 with each float split in three. Both are exact.
+ * Where a format has a table (has_scale_table), the lanes of a warp share the
+ * work on scales and biases: they put the scales of rows and columns there as
+ * floats, and read a step's quants to registers before they multiply. So its
+ * place in LDS is free early, and the copies that come next are asked for at
+ * once. The biases make a separate product by mma with one number for each
+ * block instead of 32: in f16, or in bf16 with each float split in three. Both
+ * are exact.
  *
  * All rows are aligned to 16, and columns. Nothing behind the matrix is read.
  * The columns' padding is, up to a whole granule.
@@ -113,8 +113,8 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         return Lds::x_bytes % 16 == 0 ? 0 : (u32)(step * Lds::x_bytes) & 15;
     }
 
-    /* the granules of a step that lie below x_end and y_end; all but those
-     * that no row or column has, where Whole */
+    /* Copies the granules of a step below x_end and y_end; if Whole, all
+     * granules. */
     template <bool Whole>
     DEV_MEMBER void copy_granules(u32 lds, const u8 *x_step, const u8 *y_step,
                                   int x_end, int y_end) const
@@ -269,7 +269,7 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         return r;
     }
 
-    /* acc plus the table's biases times what a lane has of a column */
+    /* acc plus the table's biases times the column's word of this lane */
     template <bool Half>
     static DEV_MEMBER void add_biases(float (&acc)[4], const u32 (&bias)[2],
                                       u32 column)
@@ -309,7 +309,7 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         }
     }
 
-    /* the products of a step, those with the bias to biased */
+    /* adds a step's products to acc, and the biases' products to biased */
     static DEV_MEMBER void multiply_tabled(float (&acc)[4], float (&biased)[4],
                                            const MmaTable<Blocks> &table,
                                            const Quants &q)
@@ -326,7 +326,7 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
 
             column_sums(sum, q);
             UNROLL
-            for (int i = 0; i < 3; i++) { /* in three parts, which is exact */
+            for (int i = 0; i < 3; i++) { /* exact: three parts of bf16 */
                 add_biases<false>(of_step, bias,
                                   __byte_perm(bits_as<u32>(sum[0]),
                                               bits_as<u32>(sum[1]), 0x7632));

@@ -17,8 +17,8 @@
  * of 16 bytes around it are copied, and it keeps its place in its granule.
  * Where all rows have the same place (SamePlace) it costs nothing to find.
  *
- * The rows of a first step are asked for before the launch in front is over;
- * the columns may be what it makes.
+ * The rows of a first step are asked for before the previous launch is over.
+ * The columns are not, because the previous launch may write them.
  *
  * Nothing behind the matrix is read. The columns' padding is, up to a whole
  * granule.

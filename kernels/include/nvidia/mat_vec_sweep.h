@@ -57,13 +57,13 @@ template <class F, int N> struct SweepLds {
     typedef SweepColumns<F, N> Columns;
 
     static constexpr int warps = 4, rows = 8;
-    /* warps share a pass, and teams of them the rows of a stage */
+    /* `slices` warps, a team, share a pass; teams share the rows of a stage */
     static constexpr int teams = Columns::span, slices = warps / teams;
     static constexpr int blocks = 32 * Columns::span; /* Q8_1 to a slice */
     static constexpr int slice_bytes = blocks * 32 / F::elems * F::bytes;
     static constexpr int pass_bytes = slices * slice_bytes;
     static constexpr int y_bytes = blocks * Q8_1::bytes;
-    /* Q8_0's rows leave no room for four of them */
+    /* LDS has no room for four rows of Q8_0 */
     static constexpr int each = N > 1 && pass_bytes > 4096 ? 2 : 4;
     static constexpr int stages = N > 2 && pass_bytes > 4096 ? 3 : 2;
 

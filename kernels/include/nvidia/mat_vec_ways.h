@@ -12,30 +12,30 @@
 #endif
 
 /*
- * Tuned on an H200, which starts 1.6 workgroups a nanosecond, those that leave
- * at once included, however few registers and little LDS they have; and reads
- * 4.2 KB in that time. A short launch feels each instruction in front of its
- * first copy, and even those of ways it does not take: so they are few.
+ * Tuned on an H200, which starts 1.6 workgroups a nanosecond, even if they
+ * leave at once and need few registers and little LDS; it reads 4.2 KB in the
+ * same time. A short launch feels each instruction in front of its first copy,
+ * even the tests for ways that it does not take: so these are few.
  *
  *   straight
- *           few rows, or short ones, of up to four columns: from memory to
+ *           up to four columns times few or short rows: from memory to
  *           registers
- *   sweep   (sm_90) one column, rows aligned to 16, of more than 1024 columns:
- *           where starting the workgroups takes longer than the rows of the
- *           first few, these make all rows, and so they do in a compact grid;
- *           two to four columns of some formats, long rows
- *   bulk    (sm_90) so many workgroups that starting them is what takes the
- *           time: one in 10 or more works, and the copy engine feeds it
- *   short   two columns, more rows that a warp reads at once: no copies; two
- *           rows a warp, where they are not many
- *   usual   all rows and columns aligned to 16: a warp has few steps of them,
- *           and what counts is how soon it asks for them
- *   few     the same of two to four columns and so few rows that workgroups of
- *           two rows find a place at once
- *   mma     five columns and more, where there are rows enough for it; four of
- *           Q4_K and Q5_K, where rows are many
- *   long    one column, longer rows or few of them: steps ahead, half as many
- *           rows a workgroup
+ *   sweep   (sm_90) one column times rows aligned to 16 of more than 1024
+ *           columns: where starting all workgroups takes too long, the first
+ *           few make all rows, as they do in a compact grid; two to four
+ *           columns times long rows of some formats
+ *   bulk    (sm_90) so many workgroups that starting them takes the time: one
+ *           in 10 or more works, and the copy engine feeds it
+ *   short   two columns, more rows than `straight` takes, each so short that a
+ *           warp reads it at once: no copies; two rows a warp if rows are few
+ *   usual   all rows and columns aligned to 16: a warp has few steps, and the
+ *           time depends on how soon it asks for them
+ *   few     as usual, for two to four columns and so few rows that workgroups
+ *           of two rows all run at once
+ *   mma     five columns and more, if there are enough rows; four columns of
+ *           Q4_K and Q5_K, if rows are many
+ *   long    one column, longer rows or few rows: steps are copied ahead, and a
+ *           workgroup has half as many rows
  *   any     rows that begin anywhere
  *   plain   matrices or columns that are not aligned
  */
@@ -234,7 +234,7 @@ template <class F, int N, int Rows, int Each> struct StraightWay {
 template <class F, int N> using FewWay = PipeWay<F, N, 2, 1, true>;
 template <int N> constexpr bool has_few = N >= 2 && N <= 4;
 template <class F, int N> using AnyWay = PipeWay<F, N, 4, 1, false>;
-/* as many steps on their way as let six such workgroups share the LDS */
+/* three steps in flight if six such workgroups then share the LDS, else two */
 template <class F>
 using LongWay =
     PipeWay<F, 1, 2, sizeof(PipeLds<F, 1, 2, 3>) <= 36 * 1024 ? 3 : 2, true>;
@@ -264,8 +264,8 @@ template <class F, int N> struct PlainWay : JobWay {
 template <class F, int N>
 constexpr bool has_compact = N == 1 && has_column_chunk<F>;
 
-/* All jobs of a workgroup of a compact grid, one after the other. It is a way
- * of its own: a loop around the others would cost them registers. */
+/* All jobs of a workgroup of a compact grid, one after the other. A loop around
+ * the other ways would cost registers there, so Looped is a way of its own. */
 template <class Way> struct Looped {
     static constexpr bool all_rows = true;
     static constexpr int rows = Way::rows;
@@ -350,7 +350,7 @@ template <class F, int N> DEV bool is_bulk(int ncols, u32 groups)
     return groups >= bulk_groups;
 }
 
-/* LDS of the ways that not all have */
+/* LDS of the ways that some formats or numbers of columns lack */
 template <class F, int N, bool Has> struct BulkPart {
 };
 template <class F, bool Has> struct LongPart {
@@ -693,7 +693,8 @@ DEV void with_way(int ncols, u32 odd, u32 full, u32 planes, Fn fn)
     }
 }
 
-/* The workgroups in x of a grid that is not compact; any, where none is. */
+/* The workgroups in x of a grid that is not compact; gridDim.x where no grid of
+ * the format may be compact. */
 template <class F, int N, int Launched> DEV u32 full_grid(int nrows)
 {
     return has_compact<F, N> ? ((u32)nrows + (Launched - 1)) / Launched

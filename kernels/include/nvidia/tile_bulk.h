@@ -104,9 +104,9 @@ template <class F, int Rows, int Cols> struct TileBulk {
     }
 
     /*
-     * dst[col * dst_stride + row] for the tile; `done` stages went by in this
-     * LDS before. Returns how many there are then. `finite` stays true if this
-     * thread's results are finite, where a sum may not be.
+     * dst[col * dst_stride + row] for the tile. `done` counts the stages that
+     * went through this LDS before; returns the new count. `finite` stays true
+     * if this thread's results are finite, where a sum may not be.
      */
     DEV_MEMBER int run(Lds &lds, float *dst, int dst_stride, int done,
                        bool &finite) const

@@ -210,7 +210,7 @@ template <> struct WideChunk<Q4_K> {
     }
 };
 
-/* 8 times the sums of the first block, 128 times those of the second */
+/* sums of the first block times 8, of the second block times 128 */
 template <> struct WideChunk<Q5_K> {
     static constexpr u32 mask = ~0u;
 
