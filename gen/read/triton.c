@@ -39,7 +39,7 @@ static bool read_number(const cJSON *root, const struct field *f,
 
     if (!o && !f->required)
         return true;
-    if (!cJSON_IsNumber(o) || o->valuedouble < f->least ||
+    if (!o || !cJSON_IsNumber(o) || o->valuedouble < f->least ||
         o->valuedouble > f->most ||
         o->valuedouble != (double)(uint32_t)o->valuedouble) {
         snprintf(error, TRITON_ERROR_MAX,
@@ -55,8 +55,10 @@ static bool read_number(const cJSON *root, const struct field *f,
 /* Copies a text; leaves out other values and texts that are too long. */
 static void copy_text(const cJSON *o, char *out, size_t room)
 {
-    if (cJSON_IsString(o) && strlen(o->valuestring) < room)
-        strcpy(out, o->valuestring);
+    const size_t n = cJSON_IsString(o) ? strlen(o->valuestring) : room;
+
+    if (n < room)
+        memcpy(out, o->valuestring, n + 1);
 }
 
 /* Whoever writes a size has the argument. Triton 3.3 and 3.4 have global's for
