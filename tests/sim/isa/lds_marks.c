@@ -115,20 +115,8 @@ static inline uint32_t lane_rivals(const uint32_t *marks, uint64_t at,
 {
     uint32_t any = 0;
 
-    if (at % 4 == 0)
-        switch (ndwords) {
-        case 4:
-            any |= rival(marks[at / 4 + 3], epoch, me, writes);
-            /* fallthrough */
-        case 3:
-            any |= rival(marks[at / 4 + 2], epoch, me, writes);
-            /* fallthrough */
-        case 2:
-            any |= rival(marks[at / 4 + 1], epoch, me, writes);
-            /* fallthrough */
-        default:
-            any |= rival(marks[at / 4], epoch, me, writes);
-        }
+    for (unsigned d = 0; at % 4 == 0 && d < ndwords; d++)
+        any |= rival(marks[at / 4 + d], epoch, me, writes);
     return any;
 }
 
