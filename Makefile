@@ -108,7 +108,7 @@ $(H)/obj/%.o: %.c $(H)/stamp/cc
 
 # ---- the generator: never sanitized, for the code objects are shared --------
 
-GEN_SOURCES := $(wildcard gen/*.c $(foreach d,base read model write,gen/$(d)/*.c))
+GEN_SOURCES := $(wildcard gen/*.c $(foreach d,util read pack write,gen/$(d)/*.c) src/base/*.c)
 GEN_LIBS := -lelf -lmsgpackc -lcjson -lzstd -lz
 $(B)/tool/%.o: %.c
 	@mkdir -p $(@D)
@@ -127,9 +127,9 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
-# The command reads files as the generator does; this needs the C library alone.
-CMD_GEN := gen/base/sha256.c $(addprefix gen/read/,hipk.c kpak.c msgpack_scan.c)
-CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) $(CMD_GEN))
+# What the command reads as the generator does; it needs the C library alone.
+CMD_BASE := $(addprefix src/base/,hipk.c kpak.c msgpack_scan.c sha256.c)
+CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) $(CMD_BASE))
 $(CMD_OBJECTS): $(PACK_HEADER)
 $(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/main.o: $(B)/stamp/name
@@ -152,11 +152,11 @@ $(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
 ifneq ($(PREBUILT),)
 include tests/dist/dist.mk
 else
-include tests/sim/sim.mk
+include src/sim/sim.mk
 include tests/sim/corpus/corpus.mk
 include tests/sim/coverage/coverage.mk
 include tests/sim/programs/programs.mk
-include tests/sim/thunk/thunk.mk
+include src/sim/thunk/thunk.mk
 include tests/tests.mk
 include tests/branches/branches.mk
 include tests/lint.mk

@@ -30,11 +30,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/output.h"
-#include "model/build.h"
-#include "model/import.h"
+#include "util/file.h"
+#include "util/memory.h"
+#include "util/output.h"
+#include "pack/build.h"
+#include "pack/import.h"
 #include "write/blob.h"
 #include "write/launchers.h"
 #include "write/pack.h"

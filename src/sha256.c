@@ -2,4 +2,4 @@
 #include "internal.h"
 
 #define sha256 kpk_i_sha256
-#include "../gen/base/sha256.c" /* NOLINT(bugprone-suspicious-include) */
+#include "base/sha256.c" /* NOLINT(bugprone-suspicious-include) */

@@ -32,7 +32,7 @@ KERNEL_TESTS := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
   $(filter $(MODULES:%=tests/kernels/%.c),$(sort $(KERNEL_TESTS_SRC))))
 
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
-SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh)) tests/sim/thunk/tests/amd.sh
+SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh)) tests/sim/thunk/amd.sh
 
 include tests/unit.mk
 # The objects of a module's test.
@@ -74,7 +74,7 @@ include tests/random/random.mk
 include tests/attention/attention.mk
 include tests/asm/asm.mk
 include tests/aiter/aiter.mk
-include tests/model/model.mk
+include src/model/model.mk
 include tests/fuzz/fuzz.mk
 include tests/demo/demo.mk
 include tests/gpu/gpu.mk
@@ -90,7 +90,7 @@ own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
 san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
 # Memory of the simulated GPU is raced for as its kernels like: KPK_SIM_RACES=1
 # judges those.
-san_thread = $(if $(filter thread,$(SAN)),TSAN_OPTIONS='suppressions="$(CURDIR)/tests/sim/tsan.supp"')
+san_thread = $(if $(filter thread,$(SAN)),TSAN_OPTIONS='suppressions="$(CURDIR)/src/sim/tsan.supp"')
 JOBS ?= 2
 RUN_TESTS = $(own_make) JOBS='$(JOBS)' $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
   $(san_thread) $(san_still) tests/run

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "util/file.h"
 #include "target_table.h"
 
 #define EM_AMDGPU_NUMBER 224

@@ -1,7 +1,7 @@
 /* csv.c - reads the CSV files that lie beside kernels (RFC 4180) */
 #include "read/csv.h"
 
-#include "base/file.h"
+#include "util/file.h"
 
 #include <stdbool.h>
 #include <stdio.h>

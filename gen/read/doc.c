@@ -1,6 +1,6 @@
 /* doc.c - the comments that a kernel's source has for it */
 #include "read/doc.h"
-#include "base/memory.h"
+#include "util/memory.h"
 
 #include <ctype.h>
 #include <errno.h>

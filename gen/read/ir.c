@@ -1,7 +1,7 @@
 /* ir.c - the debug metadata in a file of LLVM IR, as text */
 #include "read/ir.h"
 
-#include "base/file.h"
+#include "util/file.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "read/codeobj.h"
-#include "read/msgpack_scan.h"
+#include "base/msgpack_scan.h"
 
 /* More than any compiler makes; bounds what a hostile note can ask for. */
 #define KERNELS_MAX 65536

@@ -1,7 +1,7 @@
 /* triton.c - what Triton says of a kernel in the JSON file beside it */
 #include "read/triton.h"
 
-#include "base/file.h"
+#include "util/file.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "util/memory.h"
 
 /* Deeper than any source nests; ends a record that refers to itself. */
 #define MAX_DEPTH 32

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "util/memory.h"
 
 struct value {
     enum kpk_cell_type type;

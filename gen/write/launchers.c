@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "util/memory.h"
 #include "fnv1a.h"
 #include "kpack.h"
-#include "model/alias.h"
-#include "model/source.h"
+#include "pack/alias.h"
+#include "pack/source.h"
 #include "read/doc.h"
 #include "write/host_type.h"
 

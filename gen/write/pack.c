@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "util/memory.h"
 #include "part.h"
 
 /* ---- the table ----------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "model/model.h"
+#include "pack/model.h"
 
 /*
  * pack_write_table() writes the table of a pack of parts, kpk_SYMBOL: their

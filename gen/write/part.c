@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/text_table.h"
+#include "util/memory.h"
+#include "util/text_table.h"
 #include "blob.h"
 #include "records.h"
 #include "symbol.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "model/model.h"
+#include "pack/model.h"
 
 /*
  * part_write() writes the tables of a part.

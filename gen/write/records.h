@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "model/model.h"
+#include "pack/model.h"
 
 /* The first lines of each generated C file. */
 void record_write_top(FILE *f, const char *what, const char *name);

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "model/alias.h"
-#include "read/msgpack_scan.h"
+#include "util/file.h"
+#include "util/memory.h"
+#include "pack/alias.h"
+#include "base/msgpack_scan.h"
 
 #define EM_AMDGPU_NUMBER 224
 #define NT_AMDGPU_METADATA_TYPE 32

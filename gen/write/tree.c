@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/memory.h"
-#include "base/output.h"
+#include "util/memory.h"
+#include "util/output.h"
 #include "pack.h"
 #include "part.h"
 #include "records.h"

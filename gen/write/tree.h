@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/model.h"
+#include "pack/model.h"
 
 /*
  * tree_write() writes into a folder, which is made:

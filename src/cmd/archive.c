@@ -4,9 +4,9 @@
 #include "cmd.h"
 #include "memory.h"
 
-#include "../../gen/base/sha256.h"
-#include "../../gen/read/hipk.h"
-#include "../../gen/read/kpak.h"
+#include "../base/sha256.h"
+#include "../base/hipk.h"
+#include "../base/kpak.h"
 #include "../target_table.h"
 
 #include <elf.h>

@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "memory.h"
 
-#include "../../gen/base/sha256.h"
+#include "../base/sha256.h"
 
 #include <errno.h>
 #include <fnmatch.h>

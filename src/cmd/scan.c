@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "objfile.h"
 
-#include "../../gen/base/sha256.h"
+#include "../base/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>

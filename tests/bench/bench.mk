@@ -67,7 +67,7 @@ $(H)/obj/tests/bench/sim/memory.o: $(PACK_HEADER)
 bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulated GPUs
 	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
 
-# The kernels' bounds on a card of each target: see tests/sim/README.md. All
+# The kernels' bounds on a card of each target: see src/sim/README.md. All
 # kernels go to a file, INTO. With BENCH, some are printed, or brought up to
 # date in INTO.
 BOUNDS_BENCH  := $(H)/bench-bounds
@@ -75,7 +75,7 @@ BOUNDS_TABLE  := tests/bench/sim/bounds.csv
 BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c \
                   tests/bench/gpu/args.c tests/bench/gpu/shapes_launch.c
 $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h tests/sim/*/*.h) \
-  $(addprefix $(H)/obj/tests/sim/core/,bounds.o cards.o device.o) $(H)/libkpack.a
+  $(addprefix $(H)/obj/src/sim/base/,bounds.o cards.o device.o) $(H)/libkpack.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
@@ -176,7 +176,7 @@ MODEL_MAKE   := $(H)/bench/model-make
 $(H)/obj/tests/bench/model/%.o: private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
 $(H)/obj/tests/bench/model/speed.o $(H)/obj/tests/bench/model/token.o: $(MODEL_HEADERS)
 $(MODEL_SPEED) $(MODEL_TOKEN): $(H)/bench/model-%: $(H)/obj/tests/bench/model/%.o $(MODEL_PARTS) $(MODEL_PACK)
-$(MODEL_MAKE): $(H)/obj/tests/bench/model/make.o $(H)/obj/tests/model/gguf.o $(H)/obj/tests/model/fault.o $(MODEL_MADE)
+$(MODEL_MAKE): $(H)/obj/tests/bench/model/make.o $(H)/obj/src/model/gguf.o $(H)/obj/src/model/fault.o $(MODEL_MADE)
 $(MODEL_SPEED) $(MODEL_TOKEN) $(MODEL_MAKE):
 	@mkdir -p $(@D)
 	@echo "  LD    $@"

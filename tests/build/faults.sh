@@ -28,7 +28,7 @@ linked() { # program object...
 objects() { # folder...: objects of their sources, in the folder $from
     find "$@" -maxdepth 1 -name '*.c' | sed "s,\(.*\)\.c$,$from/\1.o,"
 }
-reads="gen/base gen/read gen/model gen/write"
+reads="gen/util gen/read gen/pack gen/write src/base"
 gen=$(realpath "$B/kpack-gen") embed=$B/kpack-embed kpack=$H/kpack from=$B/tool
 check "faults.c, to link with" compile -fno-builtin -DLINKED -c -o "$WORK/faults.o" tests/build/faults.c
 if [ -n "${SAN-}" ]; then
@@ -36,8 +36,8 @@ if [ -n "${SAN-}" ]; then
     # shellcheck disable=SC2046,SC2086 # words
     check "the generator with it" linked kpack-gen "$WORK/faults.o" $(objects gen $reads)
     # shellcheck disable=SC2046 # words
-    check "the command with it" linked kpack "$WORK/faults.o" $(objects src/cmd) "$H/obj/gen/base/sha256.o" \
-        "$H/obj/gen/read/hipk.o" "$H/obj/gen/read/kpak.o" "$H/obj/gen/read/msgpack_scan.o" "$H/libkpack.a"
+    check "the command with it" linked kpack "$WORK/faults.o" $(objects src/cmd) "$H/obj/src/base/sha256.o" \
+        "$H/obj/src/base/hipk.o" "$H/obj/src/base/kpak.o" "$H/obj/src/base/msgpack_scan.o" "$H/libkpack.a"
     gen=$WORK/kpack-gen kpack=$WORK/kpack embed=''
 else
     # libzstd itself does not survive all that may fail.

@@ -93,8 +93,8 @@ refuse "make without a compiler says so in a sentence" \
 check "make clean works without one" plain_make -C "$WORK/copy" clean \
     HIPCC=/none
 check "make help works without one" plain_make -C "$WORK/copy" help HIPCC=/none
-mkdir -p "$WORK/copy/tests/sim/core"
-cp "$ROOT/tests/sim/core/cards.c" "$WORK/copy/tests/sim/core/"
+mkdir -p "$WORK/copy/src/sim/base"
+cp "$ROOT/src/sim/base/cards.c" "$WORK/copy/src/sim/base/"
 refuse "make sim without LLVM says what to install" "run 'make deps sim'" \
-    plain_make -C "$WORK/copy" build/obj/tests/sim/core/cards.o HIPCC=/none LLVM_CONFIG=/none
+    plain_make -C "$WORK/copy" build/obj/src/sim/base/cards.o HIPCC=/none LLVM_CONFIG=/none
 finish

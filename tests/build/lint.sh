@@ -34,8 +34,8 @@ refuse_page() { # page words sed-script: a tree whose page that script changed
 refuse_page gen/README.md 'setting COV is missing' '/^| `COV`/d'
 refuse_page tests/README.md 'setting INTO is missing' '/^| `INTO`/d'
 refuse_page tests/README.md 'setting NONE: nothing reads it' 's/^| `INTO`/| `INTO`, `NONE`/'
-refuse_page tests/sim/README.md 'variable KPK_SIM_TRACE is missing' '/^| `KPK_SIM_TRACE`/d'
-refuse_page tests/sim/README.md 'variable KPK_SIM_TRACK: nothing reads it' 's/^| `KPK_SIM_TRACE`/| `KPK_SIM_TRACK`/'
+refuse_page src/sim/README.md 'variable KPK_SIM_TRACE is missing' '/^| `KPK_SIM_TRACE`/d'
+refuse_page src/sim/README.md 'variable KPK_SIM_TRACK: nothing reads it' 's/^| `KPK_SIM_TRACE`/| `KPK_SIM_TRACK`/'
 refuse_page src/README.md 'variable KPK_HIP_LIBRARY is missing' '/^| `KPK_HIP_LIBRARY`/d'
 
 rm -r "$WORK/tree"

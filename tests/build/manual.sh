@@ -16,7 +16,7 @@ modules() { # picks the module API's functions from a list
         sort -u
 }
 
-for name in $(modules <tests/sim/hip/functions.def) $(modules <src/hip_api.h); do
+for name in $(modules <src/sim/hip/functions.def) $(modules <src/hip_api.h); do
     check "$name has a row" grep -qx "$name" "$WORK/table"
 done
 check "there are rows" test "$(grep -c '^hip' "$WORK/table")" -gt 50

@@ -29,7 +29,7 @@ LIMITS = {
     "src":                    (2, 2),
     "include":                (2, 2),
     "gen":                    (2, 2),
-    "gen/model":              (2, 2),
+    "gen/pack":               (2, 2),
     "gen/read":               (2, 2),
     "kernels":                (2, 2),
     "kernels/include":        (2, 2),

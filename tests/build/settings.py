@@ -15,11 +15,10 @@ import sys
 
 # page, heading of the table's first column, what it lists
 TABLES = (("gen/README.md", "setting", ("Makefile", "gen/**/*.mk")),
-          ("tests/README.md", "setting", ("tests/**/*.mk",)),
+          ("tests/README.md", "setting", ("tests/**/*.mk",
+                                          "src/**/*.mk")),
           ("src/README.md", "variable", ("src/*.c",)),
-          ("tests/sim/README.md", "variable", ("tests/sim/core/*.c",
-                                               "tests/sim/hip/*.c",
-                                               "tests/sim/isa/*.c")))
+          ("src/sim/README.md", "variable", ("src/sim/*/*.c",)))
 INTERNAL = re.compile(r"KPACK_|PREBUILT")
 # config.c and runtime.c have readers of their own for numbers and words.
 READ = (r'(?:getenv|number|number_from|is_word)\(\s*"([A-Z_]+)"'

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "code_object.h"
-#include "read/bundle.h"
+#include "base/bundle.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "model/alias.h"
-#include "model/config_table.h"
+#include "pack/alias.h"
+#include "pack/config_table.h"
 #include "scratch.h"
 #include "target_table.h"
 #include "write/records.h"

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "kpak.h"
-#include "read/hipk.h"
-#include "read/kpak.h"
+#include "base/hipk.h"
+#include "base/kpak.h"
 
 #include <stdio.h>
 #include <stdlib.h>

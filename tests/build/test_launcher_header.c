@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "kpack.h"
-#include "model/source.h"
+#include "pack/source.h"
 #include "write/launchers.h"
 #include "write/symbol.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "model/alias.h"
+#include "pack/alias.h"
 #include "read/doc.h"
 #include "read/ir.h"
 #include "scratch.h"

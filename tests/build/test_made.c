@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "code_object.h"
-#include "model/agree.h"
+#include "pack/agree.h"
 #include "read/codeobj.h"
-#include "read/msgpack_scan.h"
+#include "base/msgpack_scan.h"
 
 #include <elf.h>
 #include <stdio.h>

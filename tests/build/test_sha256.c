@@ -8,7 +8,7 @@
 
 /* With what only it knows; the program links another one. */
 #define sha256 sha256_here
-#include "../../gen/base/sha256.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../src/base/sha256.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <stdio.h>
 #include <stdlib.h>

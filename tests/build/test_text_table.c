@@ -6,7 +6,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "base/text_table.h"
+#include "util/text_table.h"
 #include "colliding.h"
 
 #include <unistd.h>

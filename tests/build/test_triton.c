@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "code_object.h"
-#include "model/import.h"
+#include "pack/import.h"
 #include "read/triton.h"
 
 #include <stdio.h>

@@ -48,7 +48,7 @@ $(FUZZ_BINS): $(B)/fuzz/bin/%: $(B)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS)
 
 $(B)/fuzz/seeds: $(H)/test/fuzz/make_seeds
 	@rm -rf $@ && mkdir -p $@ && $< $@
-$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen/write/blob.o $(H)/obj/gen/base/sha256.o $(MODEL_MADE)
+$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen/write/blob.o $(H)/obj/src/base/sha256.o $(MODEL_MADE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lm -lz -lzstd
 

@@ -6,7 +6,7 @@
  */
 #include "code_object.h"
 #include "fuzz.h"
-#include "read/bundle.h"
+#include "base/bundle.h"
 
 enum { CONTROL_NBYTES = 8 };
 

@@ -1,6 +1,6 @@
 /* fuzz_csv.c - any bytes as a CSV file and its columns' types */
 #include "fuzz.h"
-#include "model/config_table.h"
+#include "pack/config_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {

@@ -1,6 +1,6 @@
 /* fuzz_gguf.c - any bytes as a GGUF file: its tensors, sizes and vocabulary */
-#include "../model/arch.h"
-#include "../model/tokenizer.h"
+#include "model/arch.h"
+#include "model/tokenizer.h"
 #include "fuzz.h"
 
 /* Every tensor lies in the file. */

@@ -1,7 +1,7 @@
 /* fuzz_ir.c - any bytes as a compiler's IR, and the types of its kernels'
  * parameters on the host */
 #include "fuzz.h"
-#include "model/source.h"
+#include "pack/source.h"
 #include "write/host_type.h"
 
 enum { MOST = 64 }; /* kernels, and parameters of a kernel */

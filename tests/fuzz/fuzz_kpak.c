@@ -1,8 +1,8 @@
 /* fuzz_kpak.c - any bytes as AMD's kernel archive, or as a library whose code
  * lies in such archives */
 #include "fuzz.h"
-#include "read/hipk.h"
-#include "read/kpak.h"
+#include "base/hipk.h"
+#include "base/kpak.h"
 
 static volatile uint8_t sink;
 

@@ -2,7 +2,7 @@
  * with bundles in them, bundles, code objects, archives */
 #define _GNU_SOURCE /* memfd_create */
 #include "fuzz.h"
-#include "model/import.h"
+#include "pack/import.h"
 #include "mutate.h"
 
 #include <sys/mman.h>

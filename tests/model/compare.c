@@ -15,7 +15,7 @@
  * there. llama.cpp's CPU code has been half of that away from double precision
  * on the weights (prompt 1 of SmolLM2, token 6).
  */
-#include "generate.h"
+#include "model/generate.h"
 
 #include <errno.h>
 #include <inttypes.h>

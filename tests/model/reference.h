@@ -2,8 +2,8 @@
 #ifndef MODEL_REFERENCE_H
 #define MODEL_REFERENCE_H
 
-#include "arch.h"
-#include "cache.h"
+#include "model/arch.h"
+#include "model/cache.h"
 
 /* Where the kernels round. */
 struct rounding {

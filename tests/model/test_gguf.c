@@ -5,10 +5,10 @@
  * it gives lies in the file. Then the test sets impossible values, one field
  * after the other.
  */
-#include "arch.h"
+#include "model/arch.h"
 #include "scratch.h"
 #include "tiny.h"
-#include "tokenizer.h"
+#include "model/tokenizer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * in the same places, closely; and one that rounds nowhere, by how far the
  * rounding moves models as small as these.
  */
-#include "generate.h"
+#include "model/generate.h"
 #include "reference.h"
 #include "tiny.h"
 

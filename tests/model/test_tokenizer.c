@@ -6,10 +6,10 @@
  */
 #include "colliding.h"
 #include "harness.h"
-#include "pretoken.h"
-#include "specials.h"
+#include "model/pretoken.h"
+#include "model/specials.h"
 #include "tiny.h"
-#include "tokenizer.h"
+#include "model/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -113,7 +113,7 @@ static void wait_and_read(const void *from, float *to)
     NEED(kpk_copy_from(gpu, to, from, N * sizeof(float)) == KPK_OK);
 }
 #else
-#include "read/kpak.h"
+#include "base/kpak.h"
 
 #include <dlfcn.h>
 #include <zstd.h>

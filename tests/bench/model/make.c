@@ -5,7 +5,7 @@
  * FORMAT Q4_K_M is llama.cpp's mixture of Q4_K and Q6_K. In every quantized
  * model the matrix that logits come from is Q6_K, as llama.cpp's are.
  */
-#include "../../model/gguf.h"
+#include "model/gguf.h"
 #include "../../model/tiny.h"
 
 #include <errno.h>

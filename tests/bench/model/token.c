@@ -6,7 +6,7 @@
  * what the memory holds. Prints the token that would be next, which is no
  * answer. To be run on a simulated GPU, see bounds.
  */
-#include "../../model/generate.h"
+#include "model/generate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,9 +9,9 @@
  * recommended shape is asked, in that shape as well.
  */
 #include "bounds.h"
-#include "../../sim/core/cards.h"
-#include "../../sim/core/device.h"
-#include "../../sim/hip/kpk_sim.h"
+#include "sim/base/cards.h"
+#include "sim/base/device.h"
+#include "sim/hip/kpk_sim.h"
 
 #include <kpack.h>
 #include <kpack/candle.h>
@@ -401,7 +401,7 @@ int main(int argc, char **argv)
         snprintf(target, sizeof(target), "%.*s",
                  (int)strcspn(device.target, ":"), device.target);
         if (!sim_card_of(target))
-            bench_die(target, "no card stands for it: tests/sim/core/cards.c");
+            bench_die(target, "no card stands for it: src/sim/base/cards.c");
         check(kpk_open(&kpk_candle, i, &gpu));
         run_table(argv[1], argc > 2 ? argv[2] : "*", target);
         check(kpk_close(gpu));

@@ -14,7 +14,7 @@
  * of bytes, and the next wave for the other half: 95 % of what a wave can ask
  * for is the bound there.
  */
-#include "../../sim/hip/kpk_sim.h"
+#include "sim/hip/kpk_sim.h"
 
 #include <kpack.h>
 #include <kpack/candle.h>

@@ -1,5 +1,5 @@
 /* test_hip_abi.c - the simulated runtime's declarations are HIP's */
-#include "../hip/abi.h"
+#include "sim/hip/abi.h"
 #include "facts.h"
 
 #include <setjmp.h>

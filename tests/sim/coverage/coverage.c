@@ -8,8 +8,8 @@
  * come out are LLVM's. EXECUTED lists the instructions that tests ran, in lines
  * of "PROCESSOR MNEMONIC" (KPK_SIM_COVERAGE).
  */
-#include "../isa/decode.h"
-#include "../isa/rows.h"
+#include "sim/isa/decode.h"
+#include "sim/isa/rows.h"
 
 #include <llvm-c/Disassembler.h>
 #include <llvm-c/Target.h>

@@ -10,9 +10,9 @@
  * an instruction cannot run.
  */
 #define _GNU_SOURCE /* memmem() */
-#include "../core/bundle.h"
-#include "../core/code_object.h"
-#include "../isa/decode.h"
+#include "sim/base/bundle.h"
+#include "sim/base/code_object.h"
+#include "sim/isa/decode.h"
 
 #include <ftw.h>
 #include <stdio.h>

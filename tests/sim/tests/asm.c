@@ -1,7 +1,7 @@
 /* asm.c - runs a snippet of assembly on one simulated wave */
 #include "asm.h"
 
-#include "../isa/exec.h"
+#include "sim/isa/exec.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #ifndef SIM_TESTS_ASM_H
 #define SIM_TESTS_ASM_H
 
-#include "../isa/wave.h"
+#include "sim/isa/wave.h"
 
 struct asm_state {
     const char *target; /* processor name */

@@ -6,7 +6,7 @@
 #ifndef SIM_TESTS_IMAGE_TEST_H
 #define SIM_TESTS_IMAGE_TEST_H
 
-#include "../core/image.h"
+#include "sim/base/image.h"
 #include "memory_test.h"
 
 #include <math.h>

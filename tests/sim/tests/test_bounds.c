@@ -4,7 +4,7 @@
  */
 #include "asm.h"
 
-#include "../core/cards.h"
+#include "sim/base/cards.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,10 +5,10 @@
  * those of AMD's data sheets and product pages, dense, in 10^12 operations a
  * second.
  */
-#include "../core/cards.h"
-#include "../core/device.h"
-#include "../isa/matrix_cycles.h"
-#include "../isa/rows.h"
+#include "sim/base/cards.h"
+#include "sim/base/device.h"
+#include "sim/isa/matrix_cycles.h"
+#include "sim/isa/rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "hip_test.h"
 
-#include "../hip/kpk_sim.h"
+#include "sim/hip/kpk_sim.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -746,7 +746,7 @@ static void test_list_of_functions_is_what_is_exported(void **state)
     static const char *const rows[] = {
 #define WORKS(release, name) #name,
 #define REFUSED(release, name) #name,
-#include "../hip/functions.def"
+#include "sim/hip/functions.def"
 #undef WORKS
 #undef REFUSED
     };
@@ -770,7 +770,7 @@ static void test_refused_functions_say_so(void **state)
     static const char *const rows[] = {
 #define WORKS(release, name)
 #define REFUSED(release, name) #name,
-#include "../hip/functions.def"
+#include "sim/hip/functions.def"
 #undef WORKS
 #undef REFUSED
     };

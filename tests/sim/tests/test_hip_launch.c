@@ -1,7 +1,7 @@
 /* test_hip_launch.c - launches in all forms, and what each release refuses */
 #include "hip_test.h"
 
-#include "../hip/kpk_sim.h"
+#include "sim/hip/kpk_sim.h"
 
 #include <pthread.h>
 #include <stdio.h>

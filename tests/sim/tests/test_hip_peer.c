@@ -6,7 +6,7 @@
  */
 #include "hip_test.h"
 
-#include "../hip/kpk_sim.h"
+#include "sim/hip/kpk_sim.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_hip_pool.c - memory pools: what they hold, count, give again and back */
 #include "hip_test.h"
 
-#include "../hip/kpk_sim.h"
+#include "sim/hip/kpk_sim.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "hip_test.h"
 
-#include "../hip/kpk_sim.h"
+#include "sim/hip/kpk_sim.h"
 
 #include <signal.h>
 #include <stdlib.h>

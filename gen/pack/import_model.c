@@ -1,0 +1,177 @@
+/* import_model.c - an imported tree as parts of a pack, one for each kind */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pack/import.h"
+
+/* Kinds that have one name in C. */
+struct kind {
+    char *name;      /* part of C identifiers */
+    size_t *modules; /* numbers in import.modules, sorted by name */
+    size_t nmodules;
+    const struct import_table **tables; /* sorted by kind and name */
+    size_t ntables;
+};
+
+struct kinds {
+    const struct import *in;
+    struct kind *kinds; /* sorted by name */
+    size_t n;
+    size_t *index; /* place in its kind of each of the import's modules */
+};
+
+/* ---- kinds --------------------------------------------------------------- */
+
+static char *c_name(const char *kind)
+{
+    char *name = memory_text("%s", *kind ? kind : "top");
+
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            *c = '_';
+    return name;
+}
+
+static struct kind *find_kind(struct kinds *all, const char *kind)
+{
+    char *name = c_name(kind);
+
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->kinds[i].name, name) == 0) {
+            free(name);
+            return &all->kinds[i];
+        }
+    all->kinds = memory_grow(all->kinds, all->n, sizeof(*all->kinds));
+    all->kinds[all->n] = (struct kind){.name = name};
+    return &all->kinds[all->n++];
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct kind *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static void find_kinds(struct kinds *all)
+{
+    const struct import *in = all->in;
+
+    for (size_t m = 0; m < in->nmodules; m++)
+        (void)find_kind(all, in->modules[m].kind);
+    for (size_t t = 0; t < in->ntables; t++)
+        (void)find_kind(all, in->tables[t].kind);
+    if (all->kinds)
+        qsort(all->kinds, all->n, sizeof(*all->kinds), by_name);
+    all->index = memory_new(in->nmodules, sizeof(*all->index));
+    for (size_t m = 0; m < in->nmodules; m++) {
+        struct kind *k = find_kind(all, in->modules[m].kind);
+
+        k->modules = memory_grow(k->modules, k->nmodules, sizeof(*k->modules));
+        all->index[m] = k->nmodules;
+        k->modules[k->nmodules++] = m;
+    }
+    for (size_t t = 0; t < in->ntables; t++) {
+        struct kind *k = find_kind(all, in->tables[t].kind);
+
+        k->tables =
+            memory_grow(k->tables, k->ntables, sizeof(struct import_table *));
+        k->tables[k->ntables++] = &in->tables[t];
+    }
+}
+
+/* ---- their parts --------------------------------------------------------- */
+
+static struct model_module module_of(const struct import *in,
+                                     const struct import_module *m)
+{
+    const struct model_object **objects =
+        memory_new(m->nobjects, sizeof(struct model_object *));
+    const struct codeobj *reference = NULL; /* NVIDIA's tell less */
+    const struct model_table **tables =
+        memory_new(1, sizeof(struct model_table *));
+
+    for (size_t i = 0; i < m->nobjects; i++) {
+        objects[i] = &in->order[m->first + i]->object;
+        if (!reference || (codeobj_is_nvidia(reference) &&
+                           !codeobj_is_nvidia(objects[i]->co)))
+            reference = objects[i]->co;
+    }
+    tables[0] = import_triton_table(in, m);
+    return (struct model_module){.name = m->name,
+                                 .objects = objects,
+                                 .nobjects = m->nobjects,
+                                 .reference = reference,
+                                 .tables = tables,
+                                 .ntables = tables[0] != NULL};
+}
+
+static const struct model_table *table_of(const struct kinds *all,
+                                          const struct import_table *t)
+{
+    struct model_table *out = memory_new(1, sizeof(*out));
+
+    *out = (struct model_table){.name = t->name,
+                                .columns = t->columns,
+                                .ncolumns = t->ncolumns,
+                                .nrows = t->nrows,
+                                .spans = true};
+    out->rows = memory_new(t->nrows, sizeof(*out->rows));
+    for (size_t r = 0; r < t->nrows; r++) {
+        const struct import_row *row = &t->rows[r];
+        const char **cells = memory_new(t->ncolumns, sizeof(char *));
+
+        for (size_t c = 0; c < t->ncolumns; c++)
+            cells[c] = import_cell(t, row, c);
+        out->rows[r] = (struct model_row){all->index[row->module], row->number,
+                                          row->target, cells};
+    }
+    return out;
+}
+
+/* The tables of one holder from number `first` on; returns how many. */
+static size_t add_holder(const struct kinds *all, const struct kind *k,
+                         size_t first, struct model_module *out)
+{
+    const struct model_table **tables =
+        memory_new(k->ntables - first, sizeof(struct model_table *));
+    size_t n = 0;
+
+    while (first + n < k->ntables &&
+           strcmp(k->tables[first]->kind, k->tables[first + n]->kind) == 0) {
+        tables[n] = table_of(all, k->tables[first + n]);
+        n++;
+    }
+    *out = (struct model_module){
+        .name = k->tables[first]->holder, .tables = tables, .ntables = n};
+    return n;
+}
+
+struct model_part *import_parts(const struct import *in, size_t *n)
+{
+    struct kinds all = {.in = in};
+    struct model_part *parts;
+
+    find_kinds(&all);
+    parts = memory_new(all.n, sizeof(*parts));
+    for (size_t i = 0; i < all.n; i++) {
+        const struct kind *k = &all.kinds[i];
+        struct model_part *part = &parts[i];
+
+        *part = (struct model_part){
+            .pack = in->pack, .name = k->name, .imported = true};
+        part->modules =
+            memory_new(k->nmodules + k->ntables, sizeof(*part->modules));
+        while (part->nmodules < k->nmodules) {
+            const size_t m = part->nmodules;
+
+            part->modules[part->nmodules++] =
+                module_of(in, &in->modules[k->modules[m]]);
+        }
+        for (size_t t = 0; t < k->ntables;)
+            t += add_holder(&all, k, t, &part->modules[part->nmodules++]);
+    }
+    *n = all.n;
+    return parts;
+}
