@@ -3,11 +3,10 @@
 #   make report            build/report.html
 #   make report BASE=DIR   compared with another build: DIR/hsaco/TARGET/NAME.hsaco
 
-#   make report BOUNDS=FILE  with bounds that `make bench-bounds` wrote (default: the
-#                          newest of tests/bench/results)
+#   make report BOUNDS=FILE  with bounds that `make bench-bounds` wrote
 
 BASE ?=
-BOUNDS ?= $(lastword $(sort $(wildcard tests/bench/results/????-??-??-bounds.txt)))
+BOUNDS ?= $(wildcard tests/bench/results/bounds.csv)
 REPORT := $(B)/report.html
 REPORT_TOOL := $(B)/kpack-report
 report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(PACK_HSACOS))

@@ -321,7 +321,7 @@ template <Weight weight, u32 widest> DEV constexpr u32 pack_size()
  * Packs that a thread loads at once, and packs of a thread in all where one
  * block in k * stay works. In candle's shape the fewer stay the better, as long
  * as they keep memory busy; small types take more packs for that. Measured on
- * an H200 (tests/bench/results).
+ * an H200 (tests/bench/results/models.csv).
  */
 template <Weight weight, u32 nops, u32 k, u32 first, u32 widest> struct Shape {
     static constexpr bool slow = weight == HEAVY && widest == 8;

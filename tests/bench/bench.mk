@@ -74,26 +74,24 @@ BOUNDS_BENCH  := $(H)/bench-bounds
 BOUNDS_TABLE  := tests/bench/sim/bounds.csv
 BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c \
                   tests/bench/gpu/args.c tests/bench/gpu/shapes_launch.c
-$(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h tests/sim/*/*.h) \
+$(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h src/sim/*/*.h) \
   $(addprefix $(H)/obj/src/sim/base/,bounds.o cards.o device.o) $(H)/libkpack.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -Isrc -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 INTO          ?=
-BOUNDS_RESULT = $(or $(INTO),tests/bench/results/$(shell date +%F)-bounds.txt)
-add_worst = { echo; echo 'Kernels that DRAM does not bound (bounds-worst), the worst first:'; echo; \
-  tests/bench/sim/bounds-worst '$(1)'; } >'$(1).worst' && cat '$(1).worst' >>'$(1)' && rm '$(1).worst' && echo "  WROTE $(1)"
+BOUNDS_RESULT = $(or $(INTO),tests/bench/results/bounds.csv)
 run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'
-bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (INTO=FILE: that file; BENCH='GLOB': prints some kernels' only, or with INTO replaces them)
+bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results/bounds.csv (INTO=FILE: that file; BENCH='GLOB': prints some kernels' only, or with INTO replaces them)
 ifeq ($(BENCH),*)
 	@{ tests/bench/sim/bounds-notes && $(run_bounds); } >'$(BOUNDS_RESULT).new' || { rm '$(BOUNDS_RESULT).new'; exit 1; }
 	@mv '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT)'
-	@$(call add_worst,$(BOUNDS_RESULT))
+	@echo "  WROTE $(BOUNDS_RESULT)"
 else ifneq ($(INTO),)
 	@$(run_bounds) >'$(INTO).new' || { rm '$(INTO).new'; exit 1; }
 	@tests/bench/sim/bounds-merge '$(INTO)' '$(INTO).new' "$(BENCH): $$(git log -1 --format=%h)" >'$(INTO).merged'
 	@mv '$(INTO).merged' '$(INTO)' && rm '$(INTO).new'
-	@$(call add_worst,$(INTO))
+	@echo "  WROTE $(INTO)"
 else
 	@$(run_bounds)
 endif

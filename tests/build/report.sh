@@ -44,18 +44,18 @@ agrees_with_objdump() { # the instruction counts
 OBJDUMP=$(for v in 22 21 20 19; do command -v llvm-objdump-$v; done | head -n 1)
 check "instructions are those that llvm-objdump sees" agrees_with_objdump
 
-# Output of make bench-bounds; the third line lacks a field, and the fourth is
-# none of its lines.
-cat >"$WORK/made-bounds.txt" <<'END'
-A head.
-target   kernel   shape   launched
-gfx942   badd_f32 1024x1024 callers' 2.363 0 15 0 52 0 7 100 0 100.0 0.0 8 65536 10510
-gfx942   short    1024x1024 callers' 2.363 0 15 0 52 0 7 100 0 100.0 0.0 8 65536
-gfx942   </script> 1x1 callers' 2.363 0 15 0 52 0 7 100 0 100.0 0.0 8 65536 10510
-gfx90a   mul_mat_q4_0 1024x4096x512 callers' 71.5 100 81 0 9 48 30 22 0 100.5 12.5 2 16384 10510 75 <- vector ALU
-gfx1100  uneg_f32 1024x1024,bias recommended 8.738 0 8 61 20 0 7 100 0 100.0 0.0 16 65536 3500 <- transcendental unit
+# Output of make bench-bounds; the line of "short" lacks fields, and that of "</script>"
+# names no kernel.
+cat >"$WORK/made-bounds.csv" <<'END'
+# A head.
+target,kernel,layout,shape,launched
+gfx942,badd_f32,,1024x1024,callers',2.363,0,15,0,52,0,7,100,0,100.0,0.0,8,65536,10510,
+gfx942,short,,1024x1024,callers',2.363,0,15,0,52,0,7,100,0,100.0,0.0,8,65536
+gfx942,</script>,,1x1,callers',2.363,0,15,0,52,0,7,100,0,100.0,0.0,8,65536,10510,
+gfx90a,mul_mat_q4_0,,1024x4096x512,callers',71.5,100,81,0,9,48,30,22,0,100.5,12.5,2,16384,10510,75
+gfx1100,uneg_f32,bias,1024x1024,recommended,8.738,0,8,61,20,0,7,100,0,100.0,0.0,16,65536,3500,
 END
-BOUNDS="$WORK/made-bounds.txt" check "the page" gen/report/assemble "$tool" gen/report/page.html candle \
+BOUNDS="$WORK/made-bounds.csv" check "the page" gen/report/assemble "$tool" gen/report/page.html candle \
     "a compiler's \"name\" </script>" "" "$WORK/plain.html" "$now"/*/*.json
 check "a page that compares" gen/report/assemble "$tool" gen/report/page.html \
     candle "" "$old" "$WORK/compared.html" "$now"/*/*.json

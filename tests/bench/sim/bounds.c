@@ -130,20 +130,6 @@ static double share(const struct sim_bounds *b, int pipe)
     return most > 0 ? 100 * b->ns[pipe] / most : 0;
 }
 
-/* DRAM or the matrix pipe should be the largest, and others far below. */
-static void print_others(const struct sim_bounds *b)
-{
-    enum { FAR_BELOW = 60 };
-    const char *comma = " <- ";
-
-    for (int p = 0; p < SIM_NPIPES; p++)
-        if (p != SIM_PIPE_DRAM && p != SIM_PIPE_MATRIX &&
-            share(b, p) > FAR_BELOW) {
-            printf("%s%s", comma, sim_pipe_name((enum sim_pipe)p));
-            comma = ", ";
-        }
-}
-
 static void print_bounds(const char *target, const struct shape *s,
                          const struct sim_stats *stats, const char *launched,
                          double least)
@@ -151,23 +137,18 @@ static void print_bounds(const char *target, const struct shape *s,
     const struct sim_card *card = sim_card_of(target);
     struct sim_bounds b;
     const struct sim_work *k = &stats->work;
-    char shape[80];
 
     sim_bounds_of(card, stats, true, &b);
-    snprintf(shape, sizeof(shape), "%s%s%s", s->text, s->layout[0] ? "," : "",
-             s->layout);
-    printf("%-8s %-30s %-22s %-11s %9.3f", target, s->kernel, shape, launched,
-           b.ns[b.largest] / 1000);
+    printf("%s,%s,%s,%s,%s,%.3f", target, s->kernel, s->layout, s->text,
+           launched, b.ns[b.largest] / 1000);
     for (int p = 0; p < SIM_NPIPES; p++)
-        printf(" %5.0f", share(&b, p));
-    printf(" %6.1f %6.1f %5.3g %7.0f %7.0f %5.0f",
+        printf(",%.0f", share(&b, p));
+    printf(",%.1f,%.1f,%.3g,%.0f,%.0f,%.0f\n",
            least > 0 ? 100 * b.dram_bytes / least : 0,
            k->lds_cycles
                ? 100. * (double)k->lds_conflict_cycles / (double)k->lds_cycles
                : 0,
            b.waves_per_simd, b.in_flight_bytes, b.needed_bytes, b.dies_percent);
-    print_others(&b);
-    printf("\n");
     if (k->matrix_unknown || k->untracked)
         bench_die(s->kernel, "not all of its work could be counted");
 }
@@ -377,9 +358,9 @@ static void find_simulator(void)
 
 static void print_head(void)
 {
-    printf("target   kernel                         shape                  "
-           "launched    bound us matrx  valu trans  salu   lds    l1  dram "
-           "atoms moved%% confl%% waves  flight  needed  dies\n");
+    printf(
+        "target,kernel,layout,shape,launched,bound_us,matrix,valu,trans,salu,"
+        "lds,cache,dram,atomics,moved,conflicts,waves,flight,needed,dies\n");
 }
 
 int main(int argc, char **argv)
