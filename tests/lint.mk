@@ -9,7 +9,7 @@ LINT_C := $(sort $(shell find src gen tests -name '*.c'))
 # An example and a benchmark include what their own builds make; constants.c is for GPUs.
 LINT_TIDY := $(filter-out tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c gen/make/constants.c,$(LINT_C))
 LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name '*.h' -o -name '*.hip'))
-LINT_SH := $(sort gen/report/assemble tests/model/fetch tests/model/check tests/bench/model/run tests/bench/size/run tests/bench/archive/run tests/bench/sim/bounds-notes tests/bench/sim/bounds-worst tests/bench/sim/dies-check .ci/run tests/run tests/asm/assemble tests/aiter/tree tests/checks.sh tests/branches/cc tests/fuzz/over_seeds tests/bench/import gen/deps gen/ship/install gen/make/find-compiler gen/ship/dist gen/ship/prebuilt-gen $(wildcard tests/*/*.sh) $(shell grep -sl "^\#!/bin/sh" tests/sim/thunk/*))
+LINT_SH := $(sort gen/report/assemble tests/model/fetch tests/model/check tests/bench/model/run tests/bench/size/run tests/bench/archive/run tests/bench/sim/bounds-notes tests/bench/sim/bounds-worst tests/bench/sim/dies-check .ci/run tests/run tests/asm/assemble tests/aiter/tree tests/checks.sh tests/branches/cc tests/fuzz/over_seeds tests/fuzz/pack_seeds tests/fuzz/add_seeds tests/bench/import gen/deps gen/ship/install gen/make/find-compiler gen/ship/dist gen/ship/prebuilt-gen $(wildcard tests/*/*.sh) $(shell grep -sl "^\#!/bin/sh" tests/sim/thunk/*))
 
 LINT_MADE = $(PACK_HEADER) $(B)/include/kpack/$(PACK)/attention_plan.h $(WAYS_B)/include/kpack/ways.h $(ASM_B)/include/kpack/hand.h
 

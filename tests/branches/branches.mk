@@ -23,14 +23,14 @@ branches_cc := $(CURDIR)/tests/branches/cc
 coverage-src: sim ## branches of runtime, command and generator that no test takes (4 CPU minutes)
 	@REAL_CC='$(CC)' $(MAKE) --no-print-directory B=$(BRANCHES_B) H=$(BRANCHES_B) CC='$(branches_cc)' SAN= \
 	  MODULES='vector_add affine' ARCHS='gfx942 gfx1100' COMPRESS=none EMBED=xxd IMPORT= \
-	  all $(BRANCHES_PROGRAMS) $(OVER_BINS) $(addprefix $(BRANCHES_B)/,kpack-compress kpack-report fuzz/seeds) \
+	  all $(BRANCHES_PROGRAMS) $(OVER_BINS) $(addprefix $(BRANCHES_B)/,kpack-compress kpack-report fuzz/seeds fuzz/stored) \
 	  $(patsubst $(H)/%,$(BRANCHES_B)/%,$(MAKERS) $(STAND_IN))
 	@ln -sfn $(CURDIR)/$(H)/sim $(BRANCHES_B)/sim
 	@find $(BRANCHES_B) -name '*.gcda' -delete; rm -rf $(BRANCHES_B)/scripts
 	-@REAL_CC='$(CC)' LD_LIBRARY_PATH=$(CURDIR)/$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=gfx942,gfx1100 \
 	  KPACK_COVERAGE=$(CURDIR)/$(BRANCHES_B)/scripts $(own_make) B='$(BRANCHES_B)' H='$(BRANCHES_B)' MODULES='vector_add affine' \
 	  CC='$(branches_cc)' SAN= tests/run $(BRANCHES_SCRIPTS) $(BRANCHES_PROGRAMS)
-	@for n in $(OVER_NAMES); do $(BRANCHES_B)/over/$$n $(BRANCHES_B)/fuzz/seeds/$$n $$(ls -d tests/fuzz/seeds/$$n 2>/dev/null) >/dev/null || exit 1; done
+	@for n in $(OVER_NAMES); do $(BRANCHES_B)/over/$$n $(patsubst $(B)/%,$(BRANCHES_B)/%,$(call fuzz_seeds,$$n)) >/dev/null || exit 1; done
 	@rm -f null.gcno # compiling into /dev/null leaves it
 	@tests/branches/branches.py tests/branches/branches.csv \
 	  $(addprefix $(BRANCHES_B)/,obj/src obj/gen obj/tests/unit tool scripts)

@@ -52,7 +52,7 @@ LANGUAGES = {"c": "c", "h": "c", "hip": "c", "inc": "c", "def": "c",
              "mk": "#", "sh": "#", "md": "page"}
 ROOTS = ("Makefile", "README.md", ".ci", "src", "include", "gen", "kernels",
          "tests")
-NO_SOURCES = ("tests/fuzz/seeds",)
+NO_SOURCES = ("tests/fuzz/regressions",)
 # Strings are matched too, because a string may hold the start of a comment.
 IN_C = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
                   r'|/\*(.*?)\*/|((?://[^\n]*\n[ \t]*)+)', re.S)

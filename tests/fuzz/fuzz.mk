@@ -1,13 +1,16 @@
 # fuzz.mk - fuzzes what reads code objects, bundles, tables and launches
 #
-#   fuzz_NAME.c   a target of libFuzzer (fuzz.h)
-#   mutate.c      changes that keep the shape of ELF files and archives
-#   seeds/NAME/   inputs that once failed, and small ones that reach more than
-#                 those of make_seeds do; every test runs over them
+#   fuzz_NAME.c          a target of libFuzzer (fuzz.h)
+#   mutate.c             changes that keep the shape of ELF files and archives
+#   make_seeds.c         makes whole files of every kind
+#   regressions/NAME/    inputs that once failed, named by the fault
+#   seeds/NAME.tar.zst   small inputs that reach more edges than the others
 #
-# `make fuzz` runs each for FUZZ_SECONDS; what it finds lies in build/fuzz/NAME
-# as crash-*, timeout-* or oom-*. Everything is under AddressSanitizer and
-# UndefinedBehaviorSanitizer, whatever SAN says.
+# A test runs over all of a target's seeds. `make fuzz` runs each target for
+# FUZZ_SECONDS; what it finds lies in build/fuzz/NAME as crash-*, timeout-* or
+# oom-*. `make fuzz-seeds` then adds inputs that reach new edges to the archives.
+# Everything is under AddressSanitizer and UndefinedBehaviorSanitizer, whatever
+# SAN says.
 
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= $(firstword $(foreach v,22 21 20 19,$(shell command -v clang-$(v))) clang)
@@ -30,7 +33,7 @@ FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
 FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) \
   $(wildcard src/*.c) $(addprefix src/cmd/,archive.c json.c memory.c objfile.c scan.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c \
-  $(addprefix tests/model/,fault.c gguf.c arch.c heap.c pretoken.c specials.c tokenizer.c vocabulary.c) tests/import/code_object.c tests/fuzz/mutate.c)
+  $(addprefix src/model/,fault.c gguf.c arch.c heap.c pretoken.c specials.c tokenizer.c vocabulary.c) tests/import/code_object.c tests/fuzz/mutate.c)
 
 # A stamp ends at a comma.
 $(eval $(call KPACK_STAMP,$(B)/stamp/fuzz,$(subst $(KPACK_COMMA), ,$(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_COVERAGE))))
@@ -52,17 +55,27 @@ $(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lm -lz -lzstd
 
-# A test is a run over all seeds.
-$(FUZZ_TESTS): $(H)/test/fuzz/%: $(B)/fuzz/bin/% tests/fuzz/over_seeds $(B)/fuzz/seeds
-	@mkdir -p $(@D)
-	@printf '#!/bin/sh\nexec tests/fuzz/over_seeds %s %s %s\n' $< $(B)/fuzz/seeds/$* tests/fuzz/seeds/$* >$@; chmod +x $@
+$(B)/fuzz/stored: $(wildcard tests/fuzz/seeds/*.tar.zst)
+	@rm -rf $@ && mkdir -p $@ && for f in $^; do tar -C $@ -xf $$f || exit 1; done && touch $@
+# Folders with a target's seeds; some targets have no stored ones or no regressions.
+fuzz_seeds = $(B)/fuzz/seeds/$(1) $(B)/fuzz/stored/$(1) tests/fuzz/regressions/$(1)
 
-fuzz: $(FUZZ_BINS) $(B)/fuzz/seeds ## fuzz each reader for FUZZ_SECONDS=60
+# A test is a run over all seeds.
+$(FUZZ_TESTS): $(H)/test/fuzz/%: $(B)/fuzz/bin/% tests/fuzz/over_seeds $(B)/fuzz/seeds $(B)/fuzz/stored
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nexec tests/fuzz/over_seeds $< $(call fuzz_seeds,$*)\n' >$@; chmod +x $@
+
+fuzz: $(FUZZ_BINS) $(B)/fuzz/seeds $(B)/fuzz/stored ## fuzz each reader for FUZZ_SECONDS=60
 	@failed=; for n in $(FUZZ_NAMES); do \
 	  mkdir -p $(B)/fuzz/$$n/corpus; echo "  FUZZ  $$n"; \
 	  ASAN_OPTIONS=$(FUZZ_ASAN) $(B)/fuzz/bin/$$n $(FUZZ_LIMITS) -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-	    -artifact_prefix=$(B)/fuzz/$$n/ $(B)/fuzz/$$n/corpus $(B)/fuzz/seeds/$$n \
-	    $$(ls -d tests/fuzz/seeds/$$n 2>/dev/null) >$(B)/fuzz/$$n/log 2>&1 || failed="$$failed $$n"; \
+	    -artifact_prefix=$(B)/fuzz/$$n/ $(B)/fuzz/$$n/corpus \
+	    $$(ls -d $(call fuzz_seeds,$$n) 2>/dev/null) >$(B)/fuzz/$$n/log 2>&1 || failed="$$failed $$n"; \
 	  grep -E 'stat::number_of_executed_units|ERROR|SUMMARY' $(B)/fuzz/$$n/log; done; \
 	  [ -z "$$failed" ] || { echo "fuzz: failed:$$failed; see $(B)/fuzz/NAME/log"; exit 1; }
-.PHONY: fuzz
+
+fuzz-seeds: $(FUZZ_BINS) $(B)/fuzz/seeds $(B)/fuzz/stored ## add inputs that `make fuzz` found, and that reach new edges, to the seeds
+	@for n in $(FUZZ_NAMES); do [ ! -d $(B)/fuzz/$$n/corpus ] || \
+	  ASAN_OPTIONS=$(FUZZ_ASAN) tests/fuzz/add_seeds $(B)/fuzz/bin/$$n $(B)/fuzz/$$n/corpus tests/fuzz/seeds/$$n.tar.zst \
+	    $(B)/fuzz/stored/$$n $(B)/fuzz/seeds/$$n tests/fuzz/regressions/$$n || exit 1; done
+.PHONY: fuzz fuzz-seeds

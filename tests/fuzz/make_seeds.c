@@ -3,7 +3,7 @@
  *   make_seeds DIR
  *
  * DIR/TARGET/NAME: small files that the readers accept, for the fuzzer to
- * change. The fuzzer's own finds are in tests/fuzz/seeds.
+ * change. The fuzzer's own finds are in seeds and regressions.
  */
 #include "../model/tiny.h"
 #include "code_object.h"
