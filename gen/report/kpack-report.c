@@ -18,8 +18,7 @@
 #include "occupancy.h"
 #include "read/codeobj.h"
 
-/* ---- classes of instructions ----------------------------------------------
- */
+/* ---- classes of instructions ---------------------------------------- */
 
 /* The first row whose prefix the mnemonic has says its class. page.html names
  * classes in this order. */
@@ -102,8 +101,7 @@ static void count_instructions(LLVMDisasmContextRef context,
     }
 }
 
-/* ---- the file ---------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------- */
 
 struct parts {
     uint64_t code, metadata, symbols;
@@ -178,8 +176,7 @@ static struct code find_code(const struct codeobj *co, Elf *elf,
     return code;
 }
 
-/* ---- JSON -------------------------------------------------------------------
- */
+/* ---- JSON ----------------------------------------------------------- */
 
 /* A name from a file: nothing of it may end the string, or the script element
  * of the page that it gets into. */

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- code objects ----------------------------------------------------------
- */
+/* ---- code objects --------------------------------------------------- */
 
 struct item {
     const char *pack;
@@ -117,8 +116,7 @@ static void gather_scan(struct export *export, const struct scan *scan)
     }
 }
 
-/* ---- one code object for each key ------------------------------------------
- */
+/* ---- one code object for each key ----------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -298,8 +296,7 @@ static bool check_kernels(const struct export *export)
     return true;
 }
 
-/* ---- files -----------------------------------------------------------------
- */
+/* ---- files ---------------------------------------------------------- */
 
 /* "PACK_TARGET.kpack", as search paths of AMD's libraries have it, or
  * "PACK.json" without a target; to be freed. */
@@ -452,8 +449,7 @@ static int write_all(const struct export *export)
     return status;
 }
 
-/* ---- the command -----------------------------------------------------------
- */
+/* ---- the command ---------------------------------------------------- */
 
 static int finish(struct export *export)
 {

@@ -68,8 +68,7 @@ static size_t run_of(const struct found *const *list, size_t n,
     return i;
 }
 
-/* ---- list -----------------------------------------------------------------
- */
+/* ---- list ----------------------------------------------------------- */
 
 static void json_object(const struct found *found)
 {
@@ -172,8 +171,7 @@ int cmd_list_file(const struct options *options)
     return status;
 }
 
-/* ---- info, of AMD's files -------------------------------------------------
- */
+/* ---- info, of AMD's files ------------------------------------------- */
 
 bool cmd_info_file(const struct options *options, bool *sound)
 {
@@ -203,8 +201,7 @@ bool cmd_info_file(const struct options *options, bool *sound)
     return true;
 }
 
-/* ---- extract ---------------------------------------------------------------
- */
+/* ---- extract -------------------------------------------------------- */
 
 void cmd_file_name(char *name)
 {
@@ -452,8 +449,7 @@ int cmd_extract_file(const struct options *options)
     return status;
 }
 
-/* ---- verify ----------------------------------------------------------------
- */
+/* ---- verify --------------------------------------------------------- */
 
 /* A processor as devices report it: with each setting it can have. */
 struct processor {

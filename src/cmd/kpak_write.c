@@ -42,8 +42,7 @@ static void little_endian(unsigned char *at, uint64_t value, int nbytes)
         at[i] = (unsigned char)(value >> (8 * i));
 }
 
-/* ---- MessagePack: github.com/msgpack/msgpack, spec.md ---------------------
- */
+/* ---- MessagePack: github.com/msgpack/msgpack, spec.md --------------- */
 
 /* A number, or how long something is: within its first byte if it is below
  * `nfixed`, else behind that one, big-endian, in as few bytes as it takes. */
@@ -100,8 +99,7 @@ static void put_texts(struct bytes *to, const char *key, const char *value)
     put_text(to, value);
 }
 
-/* ---- the archive -----------------------------------------------------------
- */
+/* ---- the archive ---------------------------------------------------- */
 
 static void put_table(struct bytes *to, const char *group, const char *target,
                       const struct kpak_object *objects, size_t n)

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- ELF -------------------------------------------------------------------
- */
+/* ---- ELF ------------------------------------------------------------ */
 
 struct elf {
     Elf64_Ehdr header;
@@ -214,8 +213,7 @@ bool objfile_resize(struct objfile_bytes *member, size_t at, size_t nbytes,
     return true;
 }
 
-/* ---- ar --------------------------------------------------------------------
- */
+/* ---- ar ------------------------------------------------------------- */
 
 #define AR_MAGIC "!<arch>\n"
 enum { AR_MAGIC_NBYTES = 8, AR_NBYTES = 60, AR_SIZE = 48, AR_END = 58 };

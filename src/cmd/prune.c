@@ -21,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which stay -----------------------------------------------------------
- */
+/* ---- which stay ----------------------------------------------------- */
 
 enum fate { STAYS, GOES, ANEW };
 
@@ -292,8 +291,7 @@ static bool prune_member(void *context, size_t from,
     return true;
 }
 
-/* ---- the file ---------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------- */
 
 int cmd_prune(const struct options *options)
 {

@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- all kernels -----------------------------------------------------------
- */
+/* ---- all kernels ---------------------------------------------------- */
 
 struct counts {
     unsigned found, failed, elsewhere;
@@ -140,8 +139,7 @@ static int try_devices(const struct options *options)
     return total.failed ? EXIT_NO : status;
 }
 
-/* ---- one kernel ------------------------------------------------------------
- */
+/* ---- one kernel ----------------------------------------------------- */
 
 /* X[,Y[,Z]], none of them 0. */
 static bool read_extent(const char *text, uint32_t out[3])

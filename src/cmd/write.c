@@ -93,8 +93,7 @@ static bool is_straight(const char *name, const struct stat *there)
                  : lstat(name, &status) == 0 && S_ISLNK(status.st_mode);
 }
 
-/* ---- what is unfinished ----------------------------------------------------
- */
+/* ---- what is unfinished --------------------------------------------- */
 
 #define PREFIX ".kpack-"
 #define SUFFIX ".new"

@@ -114,8 +114,7 @@ static int stream_fails(FILE *f)
     return 1;
 }
 
-/* ---- each function, declared, found and replaced ---------------------------
- */
+/* ---- each function, declared, found and replaced -------------------- */
 
 /* clang-format off */
 #define FUNCTIONS(X)                                                          \

@@ -142,8 +142,7 @@ size_t mutate_elf(uint8_t *data, size_t nbytes, size_t most, unsigned seed)
     return nbytes;
 }
 
-/* ---- archives -------------------------------------------------------------
- */
+/* ---- archives ------------------------------------------------------- */
 
 enum { MAGIC_NBYTES = 8, HEADER_NBYTES = 60, SIZE_AT = 48, MOST_MEMBERS = 64 };
 

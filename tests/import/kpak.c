@@ -41,8 +41,7 @@ static void align(struct bytes *b, size_t to)
         add_byte(b, 0);
 }
 
-/* ---- MessagePack: each object in its shortest form ------------------------
- */
+/* ---- MessagePack: each object in its shortest form ------------------ */
 
 static void big_endian(struct bytes *b, uint64_t value, int nbytes)
 {

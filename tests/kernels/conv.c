@@ -36,8 +36,7 @@ static void spare_for_case(size_t k)
     spare_blocks = k == 1 ? 2100 : 0;
 }
 
-/* ---- operands
- * ---------------------------------------------------------------- */
+/* ---- operands ------------------------------------------------------- */
 
 /* a strided tensor on host and device */
 struct tensor {
@@ -106,8 +105,7 @@ static const size_t *conv_info(struct kt *t, const struct tensor *x,
     return kt_device(t, info, used * sizeof(info[0]), 0);
 }
 
-/* ---- convolutions
- * ------------------------------------------------------------- */
+/* ---- convolutions --------------------------------------------------- */
 
 enum kind { CONV1D, CONV2D, CONVT1D, CONVT2D };
 
@@ -447,8 +445,7 @@ static void run_conv(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- im2col
- * ------------------------------------------------------------------- */
+/* ---- im2col --------------------------------------------------------- */
 
 /* the same cases without output channels */
 static void run_im2col_case(struct kt *t, const struct conv_case *c, bool flat,
@@ -520,8 +517,7 @@ static void run_im2col(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- col2im1d
- * ------------------------------------------------------------------ */
+/* ---- col2im1d ------------------------------------------------------- */
 
 static const struct col2im_case {
     const char *name;
@@ -593,8 +589,7 @@ static void run_col2im(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- pooling
- * ------------------------------------------------------------------- */
+/* ---- pooling -------------------------------------------------------- */
 
 enum pool_data { POOL_PLAIN, POOL_NAN, POOL_ALL_NAN, POOL_LARGE };
 
@@ -702,8 +697,7 @@ static void run_pool(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- upsampling
- * ----------------------------------------------------------------- */
+/* ---- upsampling ----------------------------------------------------- */
 
 static const struct upsample_case {
     const char *name;
@@ -838,8 +832,7 @@ static void run_upsample(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- the table
- * ------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------ */
 
 static const enum kind kinds[] = {CONV1D, CONV2D, CONVT1D, CONVT2D};
 static const bool no = false, yes = true;

@@ -15,8 +15,7 @@
 
 extern const kpk_module kpk_module_indexing;
 
-/* ---- ids
- * ------------------------------------------------------------------------ */
+/* ---- ids ------------------------------------------------------------ */
 
 enum ids_data {
     IN_ORDER,
@@ -103,8 +102,7 @@ static int64_t named(enum kt_type type, const void *ids, size_t i, size_t dim)
     return id == marker(type) || id < 0 || id >= (int64_t)dim ? -1 : id;
 }
 
-/* ---- cases
- * ----------------------------------------------------------------------- */
+/* ---- cases ---------------------------------------------------------- */
 
 /* shapes [left, dim, right] with `n` ids along dim */
 struct index_case {
@@ -192,8 +190,7 @@ static void add_element(enum kt_type type, void *to, size_t i, const void *x,
     }
 }
 
-/* ---- reads
- * ------------------------------------------------------------------------ */
+/* ---- reads ---------------------------------------------------------- */
 
 static void run_select_case(struct kt *t, const struct index_case *c,
                             enum kt_type id, enum kt_type type)
@@ -363,8 +360,7 @@ static void run_gather(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- writes
- * ------------------------------------------------------------------------ */
+/* ---- writes --------------------------------------------------------- */
 
 enum write { INDEX_ADD, SCATTER_ADD, SCATTER };
 
@@ -470,8 +466,7 @@ static void run_write(struct kt *t, const struct kt_row *row)
         run_write_case(t, &many_columns, kind, row->a, row->b);
 }
 
-/* ---- the table
- * ------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------ */
 
 static const enum write writes[] = {INDEX_ADD, SCATTER_ADD, SCATTER};
 

@@ -23,8 +23,7 @@
 
 static struct fake_cuda *cuda;
 
-/* ---- the answers of the loader, set by tests ------------------------------
- */
+/* ---- the answers of the loader, set by tests ------------------------ */
 
 static const char *hidden; /* functions of these names, blank-separated */
 static bool nameless;      /* no library has a file */

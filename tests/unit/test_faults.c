@@ -256,8 +256,7 @@ static kpk_status make_call(int i)
     return KPK_OK;
 }
 
-/* ---- the two drivers ------------------------------------------------------
- */
+/* ---- the two drivers ------------------------------------------------ */
 
 static void reset_hip(const char *function, int nth, int error)
 {
@@ -350,8 +349,7 @@ static const struct driver cuda_driver = {
     cuda_nviolations,   cuda_is_as_before,
     cuda_put_back};
 
-/* ---- failures -------------------------------------------------------------
- */
+/* ---- failures ------------------------------------------------------- */
 
 /* Names of the drivers' functions in messages: HIP's own names differ for the
  * two layouts of properties, CUDA's have a version. */
@@ -501,8 +499,7 @@ static void test_each_call_of_cuda_fails_in_turn(void **state)
                  "cuDeviceGetCount cuDevicePrimaryCtxRetain");
 }
 
-/* ---- once in a process: this program started again, without HIP -----------
- */
+/* ---- once in a process: this program started again, without HIP ----- */
 
 static int child(const char *function, int nth, int error)
 {

@@ -154,8 +154,7 @@ static void test_who_comes_second_finds_the_kernel(void **state)
     assert_ok(kpk_close(inst));
 }
 
-/* ---- who uses a module while another unloads it ----------------------------
- */
+/* ---- who uses a module while another unloads it --------------------- */
 
 static const kpk_kernel *used;
 

@@ -194,8 +194,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* ---- tests ----------------------------------------------------------------
- */
+/* ---- tests ---------------------------------------------------------- */
 
 static void test_first_use_decodes_and_later_ones_do_not(void **state)
 {
@@ -615,8 +614,7 @@ static void test_plain_module_is_asked_for_no_cache(void **state)
     assert_message("the program has no decoder");
 }
 
-/* ---- giving back ----------------------------------------------------------
- */
+/* ---- giving back ---------------------------------------------------- */
 
 /* Frees content like a closed plug-in. Content that HIP still reads stays. */
 static void test_what_no_module_uses_is_given_back(void **state)

@@ -20,8 +20,7 @@
 
 #include "matrix/gemm_args.h"
 
-/* ---- LDS ------------------------------------------------------------------
- */
+/* ---- LDS ------------------------------------------------------------ */
 
 /* where a piece of a row is, counted in pieces; the same in all 16 rows */
 template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
@@ -36,8 +35,7 @@ template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
     return row * step_pieces + (piece ^ row % 8 ^ row / 8 % 2 * 2);
 }
 
-/* ---- an operand's way into LDS ---------------------------------------------
- */
+/* ---- an operand's way into LDS -------------------------------------- */
 
 /*
  * Along: K is contiguous. `extent` rows from row0 on are in the matrix, at
@@ -178,8 +176,7 @@ struct Operand {
     }
 };
 
-/* ---- the products -----------------------------------------------------------
- */
+/* ---- the products --------------------------------------------------- */
 
 /* The results of one of the waves of a tile M x N: `rows` x `cols` units. */
 template <typename T, u32 M, u32 N, u32 Threads, u32 Step = step_nbytes,
@@ -291,8 +288,7 @@ struct Product {
     }
 };
 
-/* ---- a tile
- * ------------------------------------------------------------------ */
+/* ---- a tile --------------------------------------------------------- */
 
 /*
  * Adds the products of a and b along K to `product`.

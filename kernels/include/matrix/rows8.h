@@ -42,8 +42,7 @@ template <typename T> struct FewTile {
     }
 };
 
-/* ---- columns of B along K: lanes along K, 8 columns for every 32 lanes ------
- */
+/* ---- columns of B along K: lanes along K, 8 columns for every 32 lanes -- */
 
 /*
  * Sums of 64 values over 32 lanes. Each step halves the values that a lane is
@@ -138,8 +137,7 @@ DEV void join_groups(S (&v)[m][n])
     }
 }
 
-/* ---- rows of B along N: lanes along N, K over the rest
- * ----------------------- */
+/* ---- rows of B along N: lanes along N, K over the rest -------------- */
 
 template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
 {
@@ -269,8 +267,7 @@ template <typename T, bool TransB> struct FewRows {
 };
 #endif
 
-/* ---- the kernels
- * -------------------------------------------------------------- */
+/* ---- the kernels ---------------------------------------------------- */
 
 template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 {

@@ -231,8 +231,7 @@ template <typename T> struct FmaUnit {
 template <typename T> struct Unit : FmaUnit<T> {
 };
 
-/* ---- AMD's matrix instructions --------------------------------------------
- */
+/* ---- AMD's matrix instructions -------------------------------------- */
 
 #if KPK_MFMA || KPK_WMMA
 

@@ -102,8 +102,7 @@ struct CopiedSteps {
     }
 };
 
-/* ---- f32 ------------------------------------------------------------------
- */
+/* ---- f32 ------------------------------------------------------------ */
 
 /*
  * A lane's numbers of one operand: four k of N rows at a time. Four
@@ -212,8 +211,7 @@ struct FmaProduct {
     }
 };
 
-/* ---- f64 ------------------------------------------------------------------
- */
+/* ---- f64 ------------------------------------------------------------ */
 
 /* d[16, 8] += a[16, 16] b[16, 8]. With t = l%4 and g = l/4, a lane has rows g
  * and g + 8 of a and column g of b, at k t, t + 4, t + 8 and t + 12. In d, the
@@ -323,8 +321,7 @@ struct MmaProduct {
     }
 };
 
-/* ---- a tile ---------------------------------------------------------------
- */
+/* ---- a tile --------------------------------------------------------- */
 
 template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Threads>
 struct CopiedProduct : FmaProduct<AlongA, AlongB, Rows, Cols, Threads> {

@@ -8,8 +8,7 @@
  */
 #pragma once
 
-/* ---- a warp's steps --------------------------------------------------------
- */
+/* ---- a warp's steps ------------------------------------------------- */
 
 /* B along K: a piece of columns l/4 and l/4 + 8, and of row l/4 of A. */
 template <typename T> struct FewAlongStep {
@@ -64,8 +63,7 @@ template <> struct FewAcrossStep<f64> {
     }
 };
 
-/* ---- straight from memory --------------------------------------------------
- */
+/* ---- straight from memory ------------------------------------------- */
 
 /*
  * Adds up the warps' sums and stores them. sums[j][i] belongs to row 2 (l%4) +

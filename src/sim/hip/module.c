@@ -160,8 +160,7 @@ static hipError_t connect_managed(struct loaded *loaded)
     return error;
 }
 
-/* ---- references -----------------------------------------------------------
- */
+/* ---- references ----------------------------------------------------- */
 
 void loaded_ref(struct loaded *loaded)
 {

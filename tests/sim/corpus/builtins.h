@@ -336,8 +336,7 @@ LANE_TEST(builtin_float_dots, 3, 2)
 #endif
 }
 
-/* ---- 8-bit floats: sums that tell both encodings apart by their targets ----
- */
+/* ---- 8-bit floats: sums that tell both encodings apart by their targets -- */
 
 /* Both encodings (bias 8 without infinities, OCP's bias 7) hold these. */
 LANE_TEST(builtin_fp8, 2, 6)

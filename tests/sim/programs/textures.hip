@@ -545,8 +545,7 @@ static void compare_levels(bool between)
     CHECK(hipFreeMipmappedArray(mip));
 }
 
-/* ---- references ---------------------------------------------------------
- */
+/* ---- references ----------------------------------------------------- */
 
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 texture<float, hipTextureType2D, hipReadModeElementType> reference;
