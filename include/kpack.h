@@ -37,19 +37,20 @@
  *     KPK_ERR_ARG; one that returns no status returns NULL, 0, or -1 for a
  *     device's number.
  *   - A call may be made by any number of threads at once.
- *   - The calling thread's current HIP device is the same after the call as
- *     before it. Should HIP refuse to make it current again, the call fails
- *     and its message says so. If that is all that failed, the call has done
- *     its work (kpk_malloc() alone has undone it).
+ *   - The calling thread's current device is the same after the call as before
+ *     it. Should the driver refuse to make it current again, the call fails and
+ *     its message says so. If that is all that failed, the call has done its
+ *     work (kpk_malloc() alone has undone it).
  *   - Strings that are passed in are not kept. Strings that are returned are
  *     NUL-terminated UTF-8. A string of a pack or module lives as long as the
  *     program or shared object with the pack; a string of an instance lives
  *     until the instance's close.
  *   - A "target ID" is a processor and its settings as HIP's gcnArchName
  *     spells them, e.g. "gfx942:sramecc+:xnack-".
- *   - Streams, events, modules and functions are HIP's own handles, passed as
- *     void * so that this header needs no HIP header. NULL is the default
- *     stream. HIP's own calls go on working beside kpack's.
+ *   - Streams, events, modules and functions are the driver's own handles,
+ *     HIP's or CUDA's, passed as void * so that this header needs neither's
+ *     header. NULL is the default stream. The driver's own calls go on working
+ *     beside kpack's.
  *
  * Most programs need the first half:
  *
@@ -59,7 +60,7 @@
  * The second half is for those that want more:
  *
  *     Packed arguments, More ways to launch and to load, Device variables,
- *     Looking into packs, Selection, Configuration tables, HIP's answers
+ *     Looking into packs, Selection, Configuration tables, The driver's answers
  *
  * A program that comes from HIP's module API finds each of its calls in a table
  * of src/README.md. Needs C99 or C++11.
@@ -103,7 +104,7 @@ int kpk_version(void);
     X(KPK_OK,                0, "success")                                    \
     X(KPK_ERR_ARG,           1, "bad argument to a kpack call")               \
     X(KPK_ERR_NOMEM,         2, "out of host memory")                         \
-    X(KPK_ERR_NO_HIP,        3, "no usable HIP runtime or CUDA driver on "    \
+    X(KPK_ERR_NO_DRIVER,     3, "no usable HIP runtime or CUDA driver on "    \
                                 "this machine")                               \
     X(KPK_ERR_NO_DEVICE,     4, "no such GPU")                                \
     X(KPK_ERR_NO_MODULE,     5, "no such module in the pack")                 \
@@ -117,7 +118,7 @@ int kpk_version(void);
     X(KPK_ERR_KERNEL_ARGS,  11, "the kernel takes other arguments")           \
     X(KPK_ERR_UNLOADED,     12, "the kernel's module has been unloaded")      \
     X(KPK_ERR_UNSUPPORTED,  13, "this driver or GPU cannot do that")          \
-    X(KPK_ERR_HIP,          14, "a call of HIP or CUDA failed")               \
+    X(KPK_ERR_DRIVER,       14, "a call of HIP or CUDA failed")               \
     X(KPK_ERR_NO_GLOBAL,    15, "no such device variable in the module")      \
     X(KPK_ERR_NO_ROW,       16, "no row of the configuration table fits")
 /* clang-format on */
@@ -129,7 +130,7 @@ typedef enum kpk_status {
 } kpk_status;
 
 /*
- * kpk_status_name() is the spelling of a status, "KPK_ERR_NO_HIP";
+ * kpk_status_name() is the spelling of a status, "KPK_ERR_NO_DRIVER";
  * kpk_status_string() is its meaning in a few words.
  *
  * A number that is no status gives "KPK_ERR_UNKNOWN" and "unknown status".
@@ -148,10 +149,11 @@ const char *kpk_status_string(kpk_status status);
 const char *kpk_error_message(void);
 
 /*
- * kpk_error_hip() is the hipError_t behind the calling thread's last failure,
- * or 0 (hipSuccess) if HIP had no part in it. Cannot fail.
+ * kpk_error_driver() is the driver's error behind the calling thread's last
+ * failure: a hipError_t, or a CUresult. It is 0 if no call of a driver failed.
+ * Cannot fail.
  */
-int kpk_error_hip(void);
+int kpk_error_driver(void);
 
 /* ------------------------------------------------------------------------ */
 /* Packs and modules                                                        */
@@ -210,13 +212,13 @@ typedef struct kpk_kernel kpk_kernel;
  * A GPU's fault, such as a kernel's access to an address that is not there,
  * ends the use of that GPU in the process: both HIP and CUDA's driver answer
  * later calls with its error, and neither has a call that undoes it. Once
- * kpack has told of a fault, kpk_open() on that GPU fails with KPK_ERR_HIP and
- * says so: start the program again. (HIP before 7.0 ends the process itself.
- * The simulated GPU, on which faults are tried out, works again after
+ * kpack has told of a fault, kpk_open() on that GPU fails with KPK_ERR_DRIVER
+ * and says so: start the program again. (HIP before 7.0 ends the process
+ * itself. The simulated GPU, on which faults are tried out, works again after
  * hipDeviceReset().)
  *
- * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP,
- * KPK_ERR_HIP, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
+ * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_DRIVER,
+ * KPK_ERR_DRIVER, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
  */
 kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out);
 kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
@@ -226,9 +228,9 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
  * kpk_close() waits for the device's work, unloads all modules and frees the
  * instance with its kernels. NULL is a success and does nothing.
  *
- * The instance is gone whatever the status. KPK_ERR_HIP only says that HIP
- * reported a failure on the way, for instance of a kernel that faulted; a
- * module that HIP did not unload stays in memory. Do not call it from
+ * The instance is gone whatever the status. KPK_ERR_DRIVER only says that the
+ * driver reported a failure on the way, for instance of a kernel that faulted;
+ * a module that the driver did not unload stays in memory. Do not call it from
  * destructors or atexit() handlers: HIP may be gone by then. No other thread
  * may be using the instance.
  */
@@ -241,7 +243,7 @@ kpk_status kpk_close(kpk_instance *inst);
  *   module  the module's name; NULL for every module that fits the device
  *
  * If the module is loaded already, nothing happens: a success. Fails with
- * KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP,
+ * KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_DRIVER,
  * KPK_ERR_NOMEM.
  */
 kpk_status kpk_load(kpk_instance *inst, const char *module);
@@ -259,7 +261,7 @@ kpk_status kpk_load(kpk_instance *inst, const char *module);
  * other call may be at work on the module: it is waited for, or waits. An
  * address or handle that such a call has returned ends with the module.
  * Unloading what is not loaded is a success.
- * Fails with KPK_ERR_NO_MODULE, KPK_ERR_HIP.
+ * Fails with KPK_ERR_NO_MODULE, KPK_ERR_DRIVER.
  */
 kpk_status kpk_unload(kpk_instance *inst, const char *module);
 
@@ -274,7 +276,7 @@ kpk_status kpk_unload(kpk_instance *inst, const char *module);
  *   out     the kernel; owned by inst
  *
  * Fails with KPK_ERR_NO_KERNEL, KPK_ERR_AMBIGUOUS, KPK_ERR_NO_MODULE,
- * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
+ * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_DRIVER, KPK_ERR_NOMEM.
  * Threads may ask at once, for the same kernel too: a module loads once. A
  * kernel that was fetched before is found without taking a lock.
  */
@@ -293,11 +295,11 @@ const kpk_module *kpk_kernel_module(const kpk_kernel *kernel);
 size_t kpk_kernel_index(const kpk_kernel *kernel);
 
 /*
- * kpk_kernel_raw() gives HIP's own handles of a kernel, for calls that kpack
- * does not wrap.
+ * kpk_kernel_raw() gives the driver's own handles of a kernel, for calls that
+ * kpack does not wrap.
  *
- *   module    a hipModule_t; may be NULL
- *   function  a hipFunction_t; may be NULL
+ *   module    a hipModule_t or CUmodule; may be NULL
+ *   function  a hipFunction_t or CUfunction; may be NULL
  *
  * Both belong to the instance: neither is to be unloaded, and both end with
  * kpk_unload() or kpk_close(). Fails with KPK_ERR_UNLOADED.
@@ -384,8 +386,8 @@ typedef struct kpk_arg {
  * that does not fit, KPK_ERR_SHAPE the dimension. No check can tell whether a
  * pointer points to device memory of the right extent. Nothing is allocated. A
  * kernel whose metadata lists no arguments, though it reads some, is launched
- * with kpk_launch_packed() only. Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP,
- * KPK_ERR_ARG.
+ * with kpk_launch_packed() only. Also fails with KPK_ERR_UNLOADED,
+ * KPK_ERR_DRIVER, KPK_ERR_ARG.
  *
  * A pointer to dynamic shared memory (KPK_KIND_DYNAMIC_SHARED), which kernels
  * of OpenCL C can have as an argument, is 4 bytes of any value: HIP puts the
@@ -434,12 +436,12 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                             kpk_shape *out);
 
 /* ------------------------------------------------------------------------ */
-/* Device memory, for programs that do not use HIP themselves               */
+/* Device memory, for programs that do not use the driver themselves        */
 
 /*
  * Thin calls over hipMalloc, hipFree, hipMemcpy, hipMemset and
- * hipStreamSynchronize on the instance's device. A program that uses HIP
- * itself mixes them freely with HIP's own: a pointer is a pointer.
+ * hipStreamSynchronize, or CUDA's counterparts, on the instance's device. A
+ * program mixes them freely with the driver's own: a pointer is a pointer.
  *
  * kpk_malloc()     nbytes of device memory, aligned to 256 at least; 0 bytes
  *                  give NULL. Freed by kpk_free(), not by kpk_close().
@@ -449,10 +451,10 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
  *                  done when it returns
  * kpk_fill()       sets nbytes of device memory to one byte's value
  * kpk_sync()       waits for a stream; NULL for the default one. Reports what
- *                  went wrong in kernels that it waited for, as far as HIP
- *                  does.
+ *                  went wrong in kernels that it waited for, as far as the
+ *                  driver does.
  *
- * All fail with KPK_ERR_HIP and KPK_ERR_ARG.
+ * All fail with KPK_ERR_DRIVER and KPK_ERR_ARG.
  */
 kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out);
 kpk_status kpk_free(kpk_instance *inst, void *ptr);
@@ -480,19 +482,8 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
  *
  * HIP does not survive fork(): in a child whose parent had found HIP, every
  * call that needs it fails with KPK_ERR_UNSUPPORTED. Programs that are linked
- * with -static cannot load HIP: KPK_ERR_NO_HIP.
+ * with -static cannot load HIP: KPK_ERR_NO_DRIVER.
  */
-
-/*
- * kpk_hip_info() finds HIP and says which one was found.
- *
- *   version  HIP's own number: major * 10000000 + minor * 100000 + patch;
- *            may be NULL
- *   path     the file it was loaded from, for ever; may be NULL
- *
- * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
- */
-kpk_status kpk_hip_info(int *version, const char **path);
 
 /*
  * NVIDIA's GPUs are reached through the CUDA driver, which is found likewise: a
@@ -516,8 +507,8 @@ kpk_status kpk_hip_info(int *version, const char **path);
  *
  * A machine without a GPU has 0 of them, which is a success. It asks both
  * drivers, so the first call starts CUDA's where there is one, which takes a
- * fifth of a second. Fails with KPK_ERR_NO_HIP if there is neither HIP nor a
- * CUDA driver, and with KPK_ERR_HIP.
+ * fifth of a second. Fails with KPK_ERR_NO_DRIVER if there is neither HIP nor a
+ * CUDA driver, and with KPK_ERR_DRIVER.
  */
 kpk_status kpk_device_count(int *out);
 
@@ -529,20 +520,21 @@ typedef enum kpk_platform { KPK_HIP = 0, KPK_CUDA = 1 } kpk_platform;
  * other alone. HIP's devices have the numbers from 0 on, so a program that is
  * for AMD's GPUs needs no other count, and never starts the CUDA driver.
  *
- * 0 devices are a success. Fails with KPK_ERR_NO_HIP if the driver is not
- * there, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
+ * 0 devices are a success. Fails with KPK_ERR_NO_DRIVER if the driver is not
+ * there, KPK_ERR_DRIVER, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
  */
 kpk_status kpk_platform_device_count(kpk_platform platform, int *out);
 
 /*
  * kpk_driver_info() finds a platform's driver and says which one was found.
- * kpk_hip_info() is the same for HIP.
  *
- *   version  HIP's own number, see above; of CUDA, major * 1000 + minor * 10;
- *            may be NULL
+ *   version  the driver's own number; may be NULL.
+ *            HIP: major * 10000000 + minor * 100000 + patch.
+ *            CUDA: major * 1000 + minor * 10
  *   path     the file it was loaded from, for ever; may be NULL
  *
- * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
+ * Fails with KPK_ERR_NO_DRIVER, KPK_ERR_DRIVER, KPK_ERR_ARG,
+ * KPK_ERR_UNSUPPORTED.
  */
 kpk_status kpk_driver_info(kpk_platform platform, int *version,
                            const char **path);
@@ -569,7 +561,7 @@ typedef struct kpk_device {
  * kpk_device_get() describes device number `device`, counted from 0 over
  * HIP's devices and then CUDA's.
  *
- * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_DRIVER, KPK_ERR_DRIVER.
  */
 kpk_status kpk_device_get(int device, kpk_device *out);
 
@@ -618,7 +610,7 @@ typedef struct kpk_kernels kpk_kernels;
  *   out     owned by inst: valid until its kpk_close()
  *
  * Fails with KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET, KPK_ERR_FORMAT,
- * KPK_ERR_HIP, KPK_ERR_ARG.
+ * KPK_ERR_DRIVER, KPK_ERR_ARG.
  */
 kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
                            uint64_t layout, const kpk_kernels **out);
@@ -919,7 +911,7 @@ kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
  * they return, and refuse to leave the variable (KPK_ERR_ARG).
  *
  * Fail with KPK_ERR_NO_GLOBAL, KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET,
- * KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_ARG.
+ * KPK_ERR_FORMAT, KPK_ERR_DRIVER, KPK_ERR_ARG.
  */
 kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
                       void **out, size_t *nbytes);
@@ -1311,40 +1303,42 @@ kpk_status kpk_table_kernel(kpk_instance *inst, const kpk_module *module,
                             size_t table, size_t row, const kpk_kernel **out);
 
 /* ------------------------------------------------------------------------ */
-/* HIP's answers about a loaded kernel                                      */
+/* The driver's answers about a loaded kernel                               */
 
-/* The numbers of hipFuncGetAttribute, the ones that mean something on AMD. */
-typedef enum kpk_hip_attr {
-    KPK_HIP_ATTR_MAX_BLOCK = 0,      /* kpk_attrs.max_block */
-    KPK_HIP_ATTR_LDS_NBYTES = 1,     /* kpk_attrs.lds_nbytes */
-    KPK_HIP_ATTR_SCRATCH_NBYTES = 3, /* kpk_attrs.scratch_nbytes */
-    KPK_HIP_ATTR_VGPRS = 4,          /* kpk_attrs.vgprs */
-    KPK_HIP_ATTR_BINARY_VERSION = 6, /* GFX major * 10 + minor */
-    KPK_HIP_ATTR_MAX_DYNAMIC_LDS = 8 /* device LDS less lds_nbytes */
-} kpk_hip_attr;
+/* Numbers of hipFuncGetAttribute and cuFuncGetAttribute, which are the same:
+ * the ones that mean something on AMD's GPUs. */
+typedef enum kpk_driver_attr {
+    KPK_DRIVER_ATTR_MAX_BLOCK = 0,      /* kpk_attrs.max_block */
+    KPK_DRIVER_ATTR_LDS_NBYTES = 1,     /* kpk_attrs.lds_nbytes */
+    KPK_DRIVER_ATTR_SCRATCH_NBYTES = 3, /* kpk_attrs.scratch_nbytes */
+    KPK_DRIVER_ATTR_VGPRS = 4,          /* kpk_attrs.vgprs */
+    KPK_DRIVER_ATTR_BINARY_VERSION = 6, /* major * 10 + minor of GFX or SM */
+    KPK_DRIVER_ATTR_MAX_DYNAMIC_LDS = 8 /* device LDS less lds_nbytes */
+} kpk_driver_attr;
 
 /*
- * kpk_kernel_hip_attr() asks HIP for an attribute of a kernel. It agrees with
- * kpk_kernel_attrs(), which needs no call into HIP.
+ * kpk_kernel_driver_attr() asks the driver for an attribute of a kernel. It
+ * agrees with kpk_kernel_attrs(), which needs no call into the driver.
  *
- * Fails with KPK_ERR_HIP, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED, KPK_ERR_ARG.
+ * Fails with KPK_ERR_DRIVER, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED,
+ * KPK_ERR_ARG.
  */
-kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
-                               int *out);
+kpk_status kpk_kernel_driver_attr(const kpk_kernel *kernel,
+                                  kpk_driver_attr attr, int *out);
 
 /*
- * kpk_occupancy() asks HIP how many blocks of a kernel a compute unit runs at
- * once; times kpk_device.compute_units it is the largest cooperative grid.
- * It is 0 for a block that the kernel does not take.
+ * kpk_occupancy() asks the driver how many blocks of a kernel a compute unit
+ * runs at once; times kpk_device.compute_units it is the largest cooperative
+ * grid. It is 0 for a block that the kernel does not take.
  *
  *   block          threads in a block
  *   shared_nbytes  dynamic shared memory of a block
  *
- * kpk_occupancy_shape() asks HIP for the block that fills the device best, and
- * for the least number of such blocks that fill it. `most` limits the block's
- * threads; 0 sets no limit. Dimensions y and z of block and grid are 1.
+ * kpk_occupancy_shape() asks the driver for the block that fills the device
+ * best, and for the least number of such blocks that fill it. `most` limits the
+ * block's threads; 0 sets no limit. Dimensions y and z of block and grid are 1.
  *
- * Fail with KPK_ERR_HIP, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED, KPK_ERR_ARG.
+ * Fail with KPK_ERR_DRIVER, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED, KPK_ERR_ARG.
  */
 kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
                          size_t shared_nbytes, uint32_t *out);

@@ -558,7 +558,7 @@ static kpk_status bind_functions(void *handle, const char *what)
     KPK_CUDA_TABLE(X)
 #undef X
     if (missing)
-        return kpk_i_fail(KPK_ERR_NO_HIP,
+        return kpk_i_fail(KPK_ERR_NO_DRIVER,
                           "%s is no CUDA driver that kpack can use: it has no "
                           "%s. A driver of CUDA 11.0 or newer is needed",
                           what, missing);
@@ -584,12 +584,12 @@ static kpk_status start_driver(void)
 
     ndevices = 0;
     if (error == CUDA_ERROR_STUB_LIBRARY) {
-        (void)kpk_i_fail(KPK_ERR_NO_HIP,
+        (void)kpk_i_fail(KPK_ERR_NO_DRIVER,
                          "%s is a stub of CUDA's toolkit, which programs are "
                          "linked with, and no driver. Install NVIDIA's driver",
                          path);
         kpk_i_fail_behind(error);
-        return KPK_ERR_NO_HIP;
+        return KPK_ERR_NO_DRIVER;
     }
     if (error == CUDA_SUCCESS)
         error = CALL(cuDeviceGetCount, (&ndevices));
@@ -666,7 +666,7 @@ static kpk_status use_files(void)
         kpk_i_put_back_failure(&search.why);
         return search.status;
     }
-    return kpk_i_fail(KPK_ERR_NO_HIP,
+    return kpk_i_fail(KPK_ERR_NO_DRIVER,
                       "no CUDA driver: there is no libcuda.so.1%s%s%s",
                       *search.tried.why ? " (" : "", search.tried.why,
                       *search.tried.why ? ")" : "");
@@ -696,7 +696,7 @@ static kpk_status use_variable(const char *path)
     if (!handle) {
         const char *why = dlerror();
 
-        return kpk_i_fail(KPK_ERR_NO_HIP, "no CUDA driver: %s",
+        return kpk_i_fail(KPK_ERR_NO_DRIVER, "no CUDA driver: %s",
                           why ? why : path);
     }
     st = use_handle(handle, path);
@@ -712,10 +712,10 @@ static kpk_status find_and_bind(void)
     kpk_status st = KPK_OK;
 
     if (variable && !*variable)
-        return kpk_i_fail(KPK_ERR_NO_HIP, "KPK_CUDA_LIBRARY is empty, so no "
-                                          "CUDA driver is looked for");
+        return kpk_i_fail(KPK_ERR_NO_DRIVER, "KPK_CUDA_LIBRARY is empty, so no "
+                                             "CUDA driver is looked for");
     if (kpk_i_program_is_static())
-        return kpk_i_fail(KPK_ERR_NO_HIP,
+        return kpk_i_fail(KPK_ERR_NO_DRIVER,
                           "this program is linked with -static, and the CUDA "
                           "driver, a shared library, cannot be loaded into it");
     if (use_loaded(&st))

@@ -20,7 +20,7 @@ static kpk_status count_devices(const struct kpk_i_gpu *gpu, int *out)
         return kpk_i_fail_gpu(gpu, "hipGetDeviceCount", error,
                               "cannot count the GPUs");
     if (count < 0)
-        return kpk_i_fail(KPK_ERR_HIP,
+        return kpk_i_fail(KPK_ERR_DRIVER,
                           "cannot count the GPUs: %s returned success and the "
                           "number %d",
                           gpu->call_name("hipGetDeviceCount"), count);
@@ -45,7 +45,7 @@ static kpk_status count_hip(struct counts *out)
     out->no_hip[0] = '\0';
     if (st == KPK_OK)
         return count_devices(&kpk_i_hip, &out->hip);
-    if (st != KPK_ERR_NO_HIP)
+    if (st != KPK_ERR_NO_DRIVER)
         return st;
     (void)snprintf(out->no_hip, sizeof(out->no_hip), "%s", kpk_error_message());
     return KPK_OK;
@@ -67,8 +67,8 @@ static kpk_status count_cuda(struct counts *out)
                    kpk_error_message());
     if (!*out->no_hip)
         return KPK_OK;
-    error = kpk_error_hip();
-    st = kpk_i_fail(KPK_ERR_NO_HIP, "%s. For NVIDIA GPUs: %s", out->no_hip,
+    error = kpk_error_driver();
+    st = kpk_i_fail(KPK_ERR_NO_DRIVER, "%s. For NVIDIA GPUs: %s", out->no_hip,
                     out->no_cuda);
     kpk_i_fail_behind(error);
     return st;
@@ -113,7 +113,7 @@ static kpk_status no_such_device(int device, const struct counts *counts)
                          device, count == 1 ? "is" : "are", count,
                          count == 1 ? "" : "s", count - 1);
     /* The caller may mean a CUDA device. */
-    if (count && counts->cuda_status == KPK_ERR_HIP)
+    if (count && counts->cuda_status == KPK_ERR_DRIVER)
         kpk_i_fail_more(". CUDA's are not among them: %s", counts->no_cuda);
     return KPK_ERR_NO_DEVICE;
 }
@@ -203,9 +203,4 @@ kpk_status kpk_driver_info(kpk_platform platform, int *version,
     if (path)
         *path = gpu->path;
     return KPK_OK;
-}
-
-kpk_status kpk_hip_info(int *version, const char **path)
-{
-    return kpk_driver_info(KPK_HIP, version, path);
 }

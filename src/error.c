@@ -41,9 +41,9 @@ const char *kpk_error_message(void)
     return last.text;
 }
 
-int kpk_error_hip(void)
+int kpk_error_driver(void)
 {
-    return last.hip;
+    return last.driver;
 }
 
 int kpk_version(void)
@@ -62,7 +62,7 @@ kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     memcpy(last.text, text, sizeof(text));
-    last.hip = 0;
+    last.driver = 0;
     return status;
 }
 
@@ -78,7 +78,7 @@ void kpk_i_fail_more(const char *format, ...)
 
 void kpk_i_fail_behind(hipError_t error)
 {
-    last.hip = (int)error;
+    last.driver = (int)error;
 }
 
 void kpk_i_keep_failure(struct kpk_i_failure *out)
@@ -123,7 +123,7 @@ kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
     va_start(args, format);
     (void)vsnprintf(asked, sizeof(asked), format, args);
     va_end(args);
-    (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked,
+    (void)kpk_i_fail(KPK_ERR_DRIVER, "%s: %s returned %s (%d), %s", asked,
                      gpu->failed_name(call), name ? name : "an unnamed error",
                      (int)error, string ? string : "no text");
     if (is_fault(error)) {
@@ -134,7 +134,7 @@ kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
                               memory_order_relaxed);
     }
     kpk_i_fail_behind(error);
-    return KPK_ERR_HIP;
+    return KPK_ERR_DRIVER;
 }
 
 void kpk_i_append(struct kpk_i_text *text, const char *format, ...)

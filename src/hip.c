@@ -133,7 +133,7 @@ static bool bind_functions(struct source *from, struct kpk_i_text *why)
 
 static kpk_status unusable(const char *what, const char *file, const char *why)
 {
-    return kpk_i_fail(KPK_ERR_NO_HIP,
+    return kpk_i_fail(KPK_ERR_NO_DRIVER,
                       "%s%s is no HIP runtime that kpack can use: %s. HIP of "
                       "ROCm 5.0 or newer for AMD GPUs is needed",
                       what, file, why);
@@ -185,7 +185,7 @@ static kpk_status use_variable(const char *path)
     if (!from.handle) {
         const char *error = dlerror();
 
-        return kpk_i_fail(KPK_ERR_NO_HIP,
+        return kpk_i_fail(KPK_ERR_NO_DRIVER,
                           "KPK_HIP_LIBRARY names %s, which does not load: %s. "
                           "Correct the variable, or unset it to search the "
                           "system's libraries",
@@ -236,7 +236,7 @@ static kpk_status use_files(void)
     if (search.idle)
         return use_handle(search.idle);
     return kpk_i_fail(
-        KPK_ERR_NO_HIP,
+        KPK_ERR_NO_DRIVER,
         "no HIP runtime on this machine: none of libamdhip64.so.%d to .so.%d "
         "and libamdhip64.so can be used, in the loader's path, in %s and in "
         "%s/core-*/lib/%s%s%s. Install ROCm's HIP runtime, 5.0 or newer "
@@ -253,7 +253,7 @@ static kpk_status find_and_bind(void)
     kpk_status st = KPK_OK;
 
     if (kpk_i_program_is_static())
-        return kpk_i_fail(KPK_ERR_NO_HIP,
+        return kpk_i_fail(KPK_ERR_NO_DRIVER,
                           "this program is linked with -static, and the HIP "
                           "runtime, a shared library, cannot be loaded into "
                           "it. Link it without -static; libkpack.a is part of "

@@ -411,7 +411,7 @@ static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
                            with ? "hipModuleLoadDataEx" : "hipModuleLoadData",
                            error);
     if (!loaded)
-        return kpk_i_fail(KPK_ERR_HIP,
+        return kpk_i_fail(KPK_ERR_DRIVER,
                           "cannot load module %s on device %d: %s returned "
                           "success, but no module",
                           kpk_module_name(slot->module), inst->ordinal,
@@ -458,7 +458,7 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
                               kpk_module_name(slot->module), inst->ordinal,
                               kpk_kernel_name(kernel));
     if (!function)
-        return kpk_i_fail(KPK_ERR_HIP,
+        return kpk_i_fail(KPK_ERR_DRIVER,
                           "cannot find kernel %s of module %s on device %d: "
                           "%s returned success, but no function",
                           kpk_kernel_name(kernel),

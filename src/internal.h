@@ -32,7 +32,7 @@ kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
  * puts the former failure back. */
 enum { KPK_I_MESSAGE_NBYTES = 2048 };
 struct kpk_i_failure {
-    int hip;
+    int driver; /* see kpk_error_driver() */
     char text[KPK_I_MESSAGE_NBYTES];
 };
 void kpk_i_keep_failure(struct kpk_i_failure *out);
@@ -51,7 +51,7 @@ void kpk_i_fail_more(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
 /* The same for a call of the driver that returned `error`: "<message>: <call>
- * returned <name> (<number>), <text>". The status is KPK_ERR_HIP. */
+ * returned <name> (<number>), <text>". The status is KPK_ERR_DRIVER. */
 kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
                           hipError_t error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -271,7 +271,7 @@ struct kpk_instance {
 
 /* Makes the instance's device current for the calling thread and remembers
  * what was; leave() puts it back. If it cannot, the message says what is
- * current now; leave() returns `st`, or KPK_ERR_HIP if `st` is a success. */
+ * current now; leave() returns `st`, or KPK_ERR_DRIVER if `st` is a success. */
 kpk_status kpk_i_enter(const kpk_instance *inst, intptr_t *saved);
 kpk_status kpk_i_leave(const kpk_instance *inst, intptr_t saved, kpk_status st);
 

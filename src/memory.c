@@ -32,7 +32,7 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
     KPK_I_NEED(out);
     st = allocate(inst, nbytes, &ptr);
     if (st == KPK_OK && nbytes && !ptr)
-        return kpk_i_fail(KPK_ERR_HIP,
+        return kpk_i_fail(KPK_ERR_DRIVER,
                           "cannot allocate %zu bytes on device %d: %s "
                           "returned success, but no address",
                           nbytes, inst->ordinal,

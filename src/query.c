@@ -5,14 +5,14 @@
 static kpk_status impossible(const struct kpk_i_gpu *gpu, const char *call,
                              int number)
 {
-    return kpk_i_fail(KPK_ERR_HIP,
+    return kpk_i_fail(KPK_ERR_DRIVER,
                       "%s returned success and an impossible number, %d",
                       gpu->call_name(call), number);
 }
 
 /* A question about a kernel, and the answer. */
 struct question {
-    kpk_hip_attr attr;
+    kpk_driver_attr attr;
     uint32_t block, most;
     size_t shared_nbytes;
     int value, grid;
@@ -32,8 +32,8 @@ static kpk_status ask_attr(kpk_instance *inst, const kpk_kernel *kernel,
                           kpk_kernel_name(kernel));
 }
 
-kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
-                               int *out)
+kpk_status kpk_kernel_driver_attr(const kpk_kernel *kernel,
+                                  kpk_driver_attr attr, int *out)
 {
     struct question q = {.attr = attr};
     kpk_status st;
@@ -189,7 +189,7 @@ static kpk_status check_found(const kpk_instance *inst, const struct lookup *l,
 {
     if (l->found)
         return KPK_OK;
-    return kpk_i_fail(KPK_ERR_HIP,
+    return kpk_i_fail(KPK_ERR_DRIVER,
                       "cannot find %s \"%s\" of module %s: %s returned "
                       "success, but no address",
                       what, l->name, kpk_module_name(l->slot->module),

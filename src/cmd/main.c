@@ -78,7 +78,7 @@ int cmd_failed(kpk_status st)
     switch ((int)st) {
     case KPK_ERR_NOMEM:
         return EXIT_NO_MEMORY;
-    case KPK_ERR_NO_HIP:
+    case KPK_ERR_NO_DRIVER:
     case KPK_ERR_NO_DEVICE:
         return EXIT_NO_GPU;
     default:

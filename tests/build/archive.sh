@@ -140,7 +140,7 @@ END
 if [ "$B" = "$H" ]; then # sanitizers do not link statically
     check "a static program links" static_program
     check "it says why it has no HIP" sh -c "LD_LIBRARY_PATH='$H/sim' \
-        '$WORK/static' | grep 'KPK_ERR_NO_HIP: this program is linked with -static'"
+        '$WORK/static' | grep 'KPK_ERR_NO_DRIVER: this program is linked with -static'"
 fi
 one=$(wc -c <"$WORK/one") whole=$(wc -c <"$WORK/whole")
 check "the file of the one is smaller by the rest of the pack: $one, $whole" \

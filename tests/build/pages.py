@@ -118,6 +118,12 @@ def wrong_mentions(tree, page, text):
                 if command.split():
                     yield from wrong_command(tree, command.split())
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    # A table of former names: the names before are names no more.
+    for table in re.findall(r"^\| before \| now \|\n(?:\|.*\n)+", prose, re.M):
+        for word in re.findall(r"\b(?:kpk|KPK)_\w+\b(?!\*)", "".join(re.findall(r"^\|[^|]*", table, re.M))):
+            if word in tree.words:
+                yield f"{word}: a former name that is still there"
+        prose = prose.replace(table, re.sub(r"^\|[^|]*", "", table, flags=re.M))
     for mention in re.findall(r"`([^`\n]+)`", prose):
         yield from wrong_command(tree, mention.split())
         for word in re.findall(r"\b(?:kpk|KPK)_\w+\b(?!\*)", mention):

@@ -71,6 +71,12 @@ wrong 'see `kpack lst`' 'kpack lst: no such command'
 wrong 'see `kpack list --kernls`' 'kpack --kernls: no such option'
 wrong '`kpk_opn()` opens' 'kpk_opn: no such name'
 wrong '`KPK_SIM_DEVICE` sets' 'KPK_SIM_DEVICE: no such name'
+wrong '| before | now |
+| --- | --- |
+| `kpk_close()` | `kpk_open()` |' 'kpk_close: a former name that is still there'
+wrong '| before | now |
+| --- | --- |
+| `kpk_opn()` | `kpk_opened()` |' 'kpk_opened: no such name'
 wrong 'in `src/nowhere.c`' 'src/nowhere.c: no such file'
 wrong 'in `nowhere.c`' 'nowhere.c: no such file'
 sed 's/gfx1100 to gfx1103, //' README.md >"$WORK/gen/page.md"

@@ -115,19 +115,21 @@ static bool attrs_agree(const kpk_kernel *kernel, const char *name,
     need(kpk_kernel_attrs(kernel, &attrs));
     {
         const struct {
-            kpk_hip_attr attr; /* CUfunction_attribute has these numbers, too */
+            kpk_driver_attr
+                attr; /* CUfunction_attribute has these numbers, too */
             const char *what;
             uint32_t ours;
         } cases[] = {
-            {KPK_HIP_ATTR_MAX_BLOCK, "the largest block", attrs.max_block},
-            {KPK_HIP_ATTR_LDS_NBYTES, "shared memory", attrs.lds_nbytes},
-            {KPK_HIP_ATTR_SCRATCH_NBYTES, "local memory", attrs.scratch_nbytes},
-            {KPK_HIP_ATTR_VGPRS, "registers", attrs.vgprs}};
+            {KPK_DRIVER_ATTR_MAX_BLOCK, "the largest block", attrs.max_block},
+            {KPK_DRIVER_ATTR_LDS_NBYTES, "shared memory", attrs.lds_nbytes},
+            {KPK_DRIVER_ATTR_SCRATCH_NBYTES, "local memory",
+             attrs.scratch_nbytes},
+            {KPK_DRIVER_ATTR_VGPRS, "registers", attrs.vgprs}};
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
             int theirs = 0;
 
-            need(kpk_kernel_hip_attr(kernel, cases[i].attr, &theirs));
+            need(kpk_kernel_driver_attr(kernel, cases[i].attr, &theirs));
             if (is_ptx && (i > 0 || theirs <= (int)cases[i].ours))
                 continue;
             if (theirs != (int)cases[i].ours)

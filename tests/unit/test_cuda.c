@@ -211,7 +211,7 @@ static void test_launch_in_clusters(void **state)
 
     cuda->fail_name = "cuLaunchKernelEx";
     cuda->fail_error = 912; /* too large a cluster */
-    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_DRIVER);
     assert_message("cuLaunchKernelEx");
     cuda->fail_name = NULL;
     options.start_event = buffer;
@@ -311,7 +311,7 @@ static void test_launch_begins_early_if_the_kernel_waits(void **state)
     options.flags = KPK_LAUNCH_EARLY;
     cuda->fail_name = "cuLaunchKernelEx";
     cuda->fail_error = 700;
-    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_DRIVER);
     assert_message("cuLaunchKernelEx");
     cuda->fail_name = NULL;
     options.shape.block[0] = 257;
@@ -358,10 +358,10 @@ static void test_every_way_to_launch(void **state)
     assert_int_equal(cuda->nevents, 4);
     cuda->fail_name = "cuEventRecord";
     cuda->fail_error = 400;
-    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_DRIVER);
     options.stop_event = buffer; /* must not be recorded */
     cuda->fail_name = "cuLaunchKernel";
-    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_DRIVER);
     assert_int_equal(cuda->nevents, 5);
     cuda->fail_name = NULL;
     options.start_event = options.stop_event = NULL;
@@ -411,7 +411,7 @@ static void test_memory_and_variables(void **state)
     assert_string_equal(back, text);
     assert_status(kpk_global(gpu, "both", "chair", &x, &nbytes),
                   KPK_ERR_NO_GLOBAL);
-    assert_int_equal(kpk_error_hip(), 500);
+    assert_int_equal(kpk_error_driver(), 500);
     assert_status(kpk_texture(gpu, "both", "table", &x), KPK_ERR_UNSUPPORTED);
     assert_message("a texture reference needs cuModuleGetTexRef, which newer "
                    "releases of the CUDA driver have dropped");
@@ -430,18 +430,18 @@ static void test_success_without_a_result_is_refused(void **state)
 
     (void)state;
     cuda->lie_name = "cuModuleGetFunction";
-    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_DRIVER);
     assert_message(": cuModuleGetFunction returned success, but no function");
     cuda->lie_name = "cuModuleGetGlobal_v2";
-    assert_status(kpk_global(gpu, "both", "table", &x, NULL), KPK_ERR_HIP);
+    assert_status(kpk_global(gpu, "both", "table", &x, NULL), KPK_ERR_DRIVER);
     assert_message(": cuModuleGetGlobal returned success, but no address");
     assert_ok(kpk_kernel_get(gpu, "scale", &k));
     cuda->lie_name = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
-    assert_status(kpk_occupancy(k, 64, 0, &blocks), KPK_ERR_HIP);
+    assert_status(kpk_occupancy(k, 64, 0, &blocks), KPK_ERR_DRIVER);
     assert_message("cuOccupancyMaxActiveBlocksPerMultiprocessor returned "
                    "success and an impossible number, -1");
     cuda->lie_name = "cuOccupancyMaxPotentialBlockSize";
-    assert_status(kpk_occupancy_shape(k, 0, 64, &shape), KPK_ERR_HIP);
+    assert_status(kpk_occupancy_shape(k, 0, 64, &shape), KPK_ERR_DRIVER);
     assert_message("cuOccupancyMaxPotentialBlockSize returned success and an "
                    "impossible number, 0");
     assert_ok(kpk_close(gpu));
@@ -457,7 +457,7 @@ static void test_what_the_driver_says_of_a_kernel(void **state)
 
     (void)state;
     assert_ok(kpk_kernel_get(gpu, "scale", &k));
-    assert_ok(kpk_kernel_hip_attr(k, (kpk_hip_attr)4, &value));
+    assert_ok(kpk_kernel_driver_attr(k, (kpk_driver_attr)4, &value));
     assert_int_equal(value, 1004);
     assert_ok(kpk_occupancy(k, 256, 0, &blocks));
     assert_int_equal(blocks, 2);
@@ -488,7 +488,7 @@ static void test_current_context_is_the_same_after_every_call(void **state)
     assert_ok(kpk_malloc(gpu, 4, &ptr));
     assert_ok(kpk_free(gpu, ptr));
     cuda->fail_name = "cuLaunchKernel";
-    assert_status(kpk_launch(k, &shape, NULL, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_status(kpk_launch(k, &shape, NULL, KPK_ARGS(x, by)), KPK_ERR_DRIVER);
     cuda->fail_name = NULL;
     assert_ok(kpk_close(gpu));
     assert_int_equal(cuda->depth(), 1);
@@ -587,13 +587,13 @@ static void test_failures_name_the_drivers_call(void **state)
     (void)state;
     cuda->fail_name = "cuModuleLoadData";
     cuda->fail_error = 209;
-    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_DRIVER);
     assert_message("cuModuleLoadData returned CUDA_ERROR_NO_BINARY_FOR_GPU "
                    "(209), made up");
-    assert_int_equal(kpk_error_hip(), 209);
+    assert_int_equal(kpk_error_driver(), 209);
     cuda->fail_name = "cuMemAlloc_v2";
     cuda->fail_error = 999; /* which has no name */
-    assert_status(kpk_malloc(gpu, 4, &x), KPK_ERR_HIP);
+    assert_status(kpk_malloc(gpu, 4, &x), KPK_ERR_DRIVER);
     assert_message("cuMemAlloc returned an unnamed error (999)");
     assert_ok(kpk_close(gpu));
 }
@@ -605,7 +605,7 @@ static void test_load_failures_say_what_to_do(void **state)
 
     (void)state;
     cuda->log = "ptxas fatal : Unsupported .version 9.9\nmore";
-    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_DRIVER);
     assert_message("(its compiler says: ptxas fatal : Unsupported .version "
                    "9.9)");
     assert_ok(kpk_close(gpu));
@@ -616,16 +616,16 @@ static void test_load_failures_say_what_to_do(void **state)
         cuda->fail_name = "cuModuleLoadData";
         cuda->fail_error = 200;
         assert_ok(kpk_open_modules(list, 1, 2, &gpu));
-        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_DRIVER);
         assert_message("(it was made by CUDA 14.0, this driver is for 13.0: "
                        "update the driver");
         assert_ok(kpk_close(gpu));
         assert_ok(kpk_open_modules(modules, 1, 2, &gpu));
-        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_DRIVER);
         assert_false(says("it was made by"));
         assert_ok(kpk_close(gpu));
         assert_ok(kpk_open_modules(modules, 1, 3, &gpu)); /* PTX */
-        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_DRIVER);
         assert_false(says("it was made by"));
         assert_ok(kpk_close(gpu));
         cuda->fail_name = NULL;
@@ -660,14 +660,14 @@ static void test_device_that_stays_current_is_told(void **state)
     (void)state;
     cuda->fail_error = 700;
     cuda->fail_name = "cuCtxPopCurrent_v2";
-    assert_status(kpk_malloc(gpu, 8, &x), KPK_ERR_HIP);
+    assert_status(kpk_malloc(gpu, 8, &x), KPK_ERR_DRIVER);
     assert_message("the call did its work, but cannot take CUDA device 0 back "
                    "from this thread: it is current now");
     cuda->pop();
     cuda->fail_name = NULL;
     atomic_store(&cuda->fail_in, 3); /* after cuCtxGetCurrent and ...Push */
     cuda->fail_later = 1;
-    assert_status(kpk_malloc(gpu, 8, &x), KPK_ERR_HIP);
+    assert_status(kpk_malloc(gpu, 8, &x), KPK_ERR_DRIVER);
     assert_message("cuMemAlloc returned");
     assert_message("After that cuCtxPopCurrent() returned 700: CUDA device 0 "
                    "is current now");
@@ -741,7 +741,7 @@ static void test_each_call_fails_in_turn(void **state)
         atomic_store(&cuda->fail_in, -1);
         if (done)
             assert_int_equal(st, KPK_OK);
-        else if (st != KPK_ERR_HIP || !strstr(kpk_error_message(), "cu"))
+        else if (st != KPK_ERR_DRIVER || !strstr(kpk_error_message(), "cu"))
             fail_msg("call %d fails: %s \"%s\"", n, kpk_status_name(st),
                      kpk_error_message());
         if (gpu)

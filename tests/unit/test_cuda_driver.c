@@ -138,7 +138,7 @@ static int alone(void)
     EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
     EXPECT(kpk_close(gpu) == KPK_OK);
     EXPECT(strcmp(kpk_error_message(), "") == 0); /* nothing has failed */
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     return 0;
 }
 
@@ -160,9 +160,9 @@ static int stub(void)
     int n;
 
     cuda->init_error = 34;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("is a stub of CUDA's toolkit"));
-    EXPECT(kpk_error_hip() == 34);
+    EXPECT(kpk_error_driver() == 34);
     EXPECT(says("KPK_HIP_LIBRARY names /nowhere"));
     return 0;
 }
@@ -172,12 +172,12 @@ static int mismatch(void)
     int n;
 
     cuda->init_error = 803;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("does not start") && says("restart the machine"));
-    EXPECT(kpk_error_hip() == 803);
+    EXPECT(kpk_error_driver() == 803);
     /* Messages about other faults do not blame the releases. */
     cuda->init_error = 999;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("does not start: cuInit returned") && !says("restart"));
     cuda->init_error = 0; /* the next call tries again */
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
@@ -190,7 +190,7 @@ static int names_fake_cuda(void)
     const char *path;
     char beside[FAKE_PATH_MAX];
 
-    if (kpk_hip_info(NULL, &path) != KPK_OK)
+    if (kpk_driver_info(KPK_HIP, NULL, &path) != KPK_OK)
         return 0;
     (void)snprintf(beside, sizeof(beside), "%.*sfake_cuda.so",
                    (int)(strrchr(path, '/') + 1 - path), path);
@@ -255,10 +255,10 @@ static int neither(void)
     kpk_instance *gpu;
     int n;
 
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("KPK_HIP_LIBRARY names /nowhere, which does not load"));
     EXPECT(says("For NVIDIA GPUs: no CUDA driver"));
-    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_ERR_NO_DRIVER);
     return 0;
 }
 
@@ -266,7 +266,7 @@ static int not_looked_for(void)
 {
     int n;
 
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("KPK_CUDA_LIBRARY is empty"));
     return 0;
 }
@@ -275,7 +275,7 @@ static int no_driver(void)
 {
     int n;
 
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("is no CUDA driver that kpack can use: it has no cu"));
     return 0;
 }
@@ -343,7 +343,7 @@ static int old_driver(void)
      * release. */
     cuda->fail_name = "cuModuleLoadData";
     EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
-    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_ERR_HIP);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_ERR_DRIVER);
     EXPECT(!says("it was made by"));
     EXPECT(kpk_close(gpu) == KPK_OK);
     return 0;
@@ -357,11 +357,11 @@ static int in_process(void)
     EXPECT(dlopen(getenv("KPK_CUDA_LIBRARY"), RTLD_NOW | RTLD_GLOBAL));
     EXPECT(setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
     cuda->init_error = 3;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("does not start: ") && !says("restart"));
     cuda->init_error = 0;
     hidden = "cuMemAlloc_v2";
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("the CUDA driver in this process is no CUDA driver"));
     hidden = NULL;
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
@@ -373,10 +373,10 @@ static int no_reason(void)
     int n;
 
     speechless = true;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("no CUDA driver: /nowhere/libcuda.so.1"));
     no_interpreter = true;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("the CUDA driver, a shared library, cannot be loaded into it"));
     return 0;
 }
@@ -388,7 +388,7 @@ static int in_process_privately(void)
 
     EXPECT(setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
     cuda->init_error = 3;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("does not start: "));
     cuda->init_error = 0;
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
@@ -402,14 +402,14 @@ static int no_file(void)
 {
     int n;
 
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("no CUDA driver: there is no libcuda.so.1 (libcuda.so.3: "));
     EXPECT(strstr(opened, "libcuda.so.3 libcuda.so.2 libcuda.so.1 libcuda.so "
                           "/usr/lib/x86_64-linux-gnu/libcuda.so.3 "));
     EXPECT(strstr(opened, " /usr/lib/wsl/lib/libcuda.so.1 "));
     *opened = '\0';
     speechless = true;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "there is no libcuda.so.1"));
     EXPECT(!says("libcuda.so.3"));
     return 0;
@@ -436,9 +436,9 @@ static int stubs_alone(void)
 
     files = fake_file();
     start_error = 34;
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("is a stub of CUDA's toolkit"));
-    EXPECT(kpk_error_hip() == 34);
+    EXPECT(kpk_error_driver() == 34);
     return 0;
 }
 

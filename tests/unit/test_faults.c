@@ -138,7 +138,7 @@ static kpk_status attribute(void)
 {
     int value;
 
-    return kpk_kernel_hip_attr(w.scale, KPK_HIP_ATTR_VGPRS, &value);
+    return kpk_kernel_driver_attr(w.scale, KPK_DRIVER_ATTR_VGPRS, &value);
 }
 
 static kpk_status occupancy(void)
@@ -220,7 +220,7 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_global_read,                                                   \
       kpk_global_read(w.there, "alpha", "table", 8, w.bytes, 16))              \
     X(HIP, kpk_texture, texture())                                             \
-    X(BOTH, kpk_kernel_hip_attr, attribute())                                  \
+    X(BOTH, kpk_kernel_driver_attr, attribute())                                  \
     X(BOTH, kpk_occupancy, occupancy())                                        \
     X(BOTH, kpk_occupancy_shape, occupancy_shape())                            \
     X(BOTH, kpk_free, kpk_free(w.there, w.memory))                             \
@@ -372,10 +372,10 @@ static void check_failure(int i, kpk_status st, const char *function, int nth,
 
     told_name(function, name);
     snprintf(says, sizeof(says), "%s returned ", name);
-    if (st != KPK_ERR_HIP || kpk_error_hip() != error ||
+    if (st != KPK_ERR_DRIVER || kpk_error_driver() != error ||
         !strstr(kpk_error_message(), says))
         fail_msg("%s, call %d of %s fails with %d: %s, %d: %s", call_names[i],
-                 nth, function, error, kpk_status_name(st), kpk_error_hip(),
+                 nth, function, error, kpk_status_name(st), kpk_error_driver(),
                  kpk_error_message());
     if (on->is_as_before())
         return;
@@ -515,7 +515,7 @@ static int child(const char *function, int nth, int error)
     snprintf(says, sizeof(says), "%s returned ", function);
     /* The version is for messages alone: that it is unknown is no failure. */
     if (strcmp(function, "cuDriverGetVersion") != 0 &&
-        (kpk_device_count(&ndevices) != KPK_ERR_NO_HIP ||
+        (kpk_device_count(&ndevices) != KPK_ERR_NO_DRIVER ||
          !strstr(kpk_error_message(), says) ||
          !strstr(kpk_error_message(), "does not start")))
         return 2;

@@ -168,13 +168,13 @@ static int none(void)
     int n = 7;
 
     shown = "";
-    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(n == 7);
     EXPECT(strstr(kpk_error_message(),
                   "none of libamdhip64.so.20 to .so.5 and libamdhip64.so can "
                   "be used, in the loader's path, in /opt/rocm/lib/ and in "
                   "/opt/rocm/core-*/lib/. Install"));
-    EXPECT(kpk_error_hip() == 0);
+    EXPECT(kpk_error_driver() == 0);
     /* Asked again, it looks again. */
     EXPECT(setenv("KPK_HIP_LIBRARY", beside("fake_hip.so"), 1) == 0);
     fake_hip_load("fake_hip.so");
@@ -189,15 +189,15 @@ static int by_variable(void)
     const char *path;
     int version;
 
-    EXPECT(kpk_hip_info(&version, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, &version, &path) == KPK_OK);
     EXPECT(given && strcmp(path, given) == 0);
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_OK);
     return 0;
 }
 
 static int by_wrong_variable(void)
 {
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(),
                   "KPK_HIP_LIBRARY names /nowhere/lib.so, which does not "
                   "load: "));
@@ -209,7 +209,7 @@ static int by_name(void)
 {
     const char *path;
 
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "libamdhip64.so.7"));
     return 0;
 }
@@ -219,7 +219,7 @@ static int by_newer_name(void)
 {
     const char *path;
 
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "/libamdhip64.so.10"));
     return 0;
 }
@@ -231,7 +231,7 @@ static int by_next_with_device(void)
     int n;
 
     EXPECT(setenv("FAKE_HIP_IDLE", "libamdhip64.so.7", 1) == 0);
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "/libamdhip64.so.6"));
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 1);
     return 0;
@@ -245,7 +245,7 @@ static int by_name_without_device(void)
 
     shown = "libamdhip64.so.7 libamdhip64.so.6";
     EXPECT(setenv("FAKE_HIP_IDLE", "libamdhip64.so", 1) == 0);
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "/libamdhip64.so.7"));
     EXPECT(kpk_platform_device_count(KPK_HIP, &n) == KPK_OK && n == 0);
     return 0;
@@ -260,7 +260,7 @@ static int by_newest_release(void)
 
     shown = "";
     rocm = name_folder("rocm");
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "/core-10.1/lib/libamdhip64.so.8"));
     return 0;
 }
@@ -272,14 +272,14 @@ static int by_folder(void)
 
     shown = "";
     rocm = name_folder("flat");
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "_flat/lib/libamdhip64.so.7"));
     return 0;
 }
 
 static int lacking_a_function(void)
 {
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "fake_hip_broken.so is no HIP runtime"));
     EXPECT(strstr(kpk_error_message(), "it has no hipStreamSynchronize"));
     return 0;
@@ -290,7 +290,7 @@ static int by_next_name(void)
 {
     const char *path;
 
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "libamdhip64.so.6"));
     return 0;
 }
@@ -299,7 +299,7 @@ static int by_next_name(void)
 static int by_no_name(void)
 {
     shown = "libamdhip64.so.7 libamdhip64.so.6";
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "/opt/rocm/core-*/lib/ (/"));
     EXPECT(strstr(kpk_error_message(),
                   "/libamdhip64.so.7: it has no hipStreamSynchronize; /"));
@@ -314,11 +314,11 @@ static int of_hip_4(void)
     struct fake_hip *fake = fake_hip_load("fake_hip_5.so");
 
     fake->version = 40221155;
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "fake_hip_5.so"));
     EXPECT(strstr(kpk_error_message(), "it is HIP 4.2. HIP of ROCm 5.0 or"));
     fake->version = 50000000;
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_OK);
     return 0;
 }
 
@@ -327,7 +327,7 @@ static int of_hip_4(void)
 static int in_process_unusable(void)
 {
     EXPECT(dlopen(beside("fake_hip_broken.so"), RTLD_NOW | RTLD_GLOBAL));
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(),
                   "the HIP library in this process, linked or preloaded, is no "
                   "HIP runtime that kpack can use: it has no hipStreamS"));
@@ -338,17 +338,17 @@ static int in_process_unusable(void)
 static int in_process_by_name_unusable(void)
 {
     EXPECT(dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_LOCAL));
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "in this process, "));
     EXPECT(strstr(kpk_error_message(), "/libamdhip64.so.7 is no HIP runtime"));
     nameless = true; /* the loader need not know a file */
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
     /* Somebody loads another one. The first library's faults are no failure
      * then. */
     nameless = false;
     (void)fake_hip_load("fake_hip.so");
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_OK);
     EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
     return 0;
 }
@@ -382,10 +382,10 @@ static int each_function_lacking(void)
             kpk_status st;
 
             absent_function = name;
-            st = kpk_hip_info(NULL, NULL);
-            if (functions[i].need
-                    ? st != KPK_ERR_NO_HIP || !strstr(kpk_error_message(), name)
-                    : st != KPK_OK) {
+            st = kpk_driver_info(KPK_HIP, NULL, NULL);
+            if (functions[i].need ? st != KPK_ERR_NO_DRIVER ||
+                                        !strstr(kpk_error_message(), name)
+                                  : st != KPK_OK) {
                 fprintf(stderr, "without %s: %s, %s\n", name,
                         kpk_status_name(st), kpk_error_message());
                 exit(1);
@@ -404,25 +404,25 @@ static int no_library(void)
 {
     shown = "libamdhip64.so.7";
     EXPECT(setenv("KPK_HIP_LIBRARY", "", 1) == 0);
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "core-*/lib/ (libamdhip64.so.7: /"));
     EXPECT(strstr(kpk_error_message(), "). Install"));
     error_text = "libamdhip64.so.7: it is Monday";
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(),
                   "; libamdhip64.so.7: libamdhip64.so.7: it is Monday; "));
     error_text = "";
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "/opt/rocm/core-*/lib/. Install"));
     EXPECT(setenv("KPK_HIP_LIBRARY", "/nowhere/lib.so", 1) == 0);
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "does not load: no reason given"));
     /* a library, and nothing of HIP's */
     EXPECT(setenv("KPK_HIP_LIBRARY", "libm.so.6", 1) == 0);
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "is no HIP runtime"));
     no_interpreter = true;
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "linked with -static"));
     return 0;
 }
@@ -440,7 +440,7 @@ static int unknown_version(void)
 
     nameless = true;
     fake->fail_name = "hipRuntimeGetVersion";
-    EXPECT(kpk_hip_info(&version, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, &version, &path) == KPK_OK);
     EXPECT(version == 0);
     EXPECT(strcmp(path, "a HIP library") == 0);
     EXPECT(kpk_open(&test_pack, 0, &inst) == KPK_OK);
@@ -450,7 +450,7 @@ static int unknown_version(void)
     EXPECT(kpk_close(inst) == KPK_OK);
     fake->fail_name = "hipModuleLoadData";
     EXPECT(kpk_open_modules(&newest, 1, 0, &inst) == KPK_OK);
-    EXPECT(kpk_load(inst, NULL) == KPK_ERR_HIP);
+    EXPECT(kpk_load(inst, NULL) == KPK_ERR_DRIVER);
     EXPECT(!strstr(kpk_error_message(), "is read from HIP"));
     EXPECT(kpk_close(inst) == KPK_OK);
     return 0;
@@ -465,7 +465,7 @@ static int newest_code_on_older_hip(void)
     fake->version = 60200000;
     fake->fail_name = "hipModuleLoadData";
     EXPECT(kpk_open_modules(&newest, 1, 0, &inst) == KPK_OK);
-    EXPECT(kpk_load(inst, NULL) == KPK_ERR_HIP);
+    EXPECT(kpk_load(inst, NULL) == KPK_ERR_DRIVER);
     EXPECT(strstr(kpk_error_message(),
                   "(code object version 6 is read from HIP 6.3 on, this is HIP "
                   "6.2: rebuild the pack with COV=5"));
@@ -476,7 +476,7 @@ static int newest_code_on_older_hip(void)
 static void *find_hip(void *unused)
 {
     (void)unused;
-    return kpk_hip_info(NULL, NULL) == KPK_OK ? &shown : NULL;
+    return kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_OK ? &shown : NULL;
 }
 
 /* Two threads look for HIP at once: one finds it, and the other waits. */
@@ -578,7 +578,7 @@ static int forked_while_searching(void)
     child = fork();
     if (child == 0) {
         alarm(600); /* should a lock never be free */
-        exit(kpk_hip_info(NULL, NULL) != KPK_ERR_UNSUPPORTED);
+        exit(kpk_driver_info(KPK_HIP, NULL, NULL) != KPK_ERR_UNSUPPORTED);
     }
     EXPECT(waitpid(child, &status, 0) == child);
     fake->released = 1;
@@ -594,11 +594,11 @@ static int forked_without_hip(void)
     pid_t child;
 
     shown = "";
-    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     child = fork();
     if (child == 0) {
         EXPECT(setenv("KPK_HIP_LIBRARY", beside("fake_hip.so"), 1) == 0);
-        exit(kpk_hip_info(NULL, NULL) != KPK_OK);
+        exit(kpk_driver_info(KPK_HIP, NULL, NULL) != KPK_OK);
     }
     EXPECT(waitpid(child, &status, 0) == child);
     EXPECT(status == 0);
@@ -638,7 +638,7 @@ static int in_process(void)
     const char *path;
 
     EXPECT(dlopen(beside("fake_hip_5.so"), RTLD_NOW | RTLD_GLOBAL));
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "fake_hip_5.so"));
     return 0;
 }
@@ -649,7 +649,7 @@ static int in_process_privately(void)
     const char *path;
 
     EXPECT(dlopen(beside("fake_hip_5.so"), RTLD_NOW | RTLD_LOCAL));
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "fake_hip_5.so"));
     return 0;
 }
@@ -662,7 +662,7 @@ static int in_process_newer(void)
 
     EXPECT(dlopen(beside("fake_hip.so"), RTLD_NOW | RTLD_LOCAL));
     EXPECT(unsetenv("KPK_HIP_LIBRARY") == 0);
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "fake_hip.so"));
     return 0;
 }
@@ -673,7 +673,7 @@ static int in_process_renamed(void)
     const char *path;
 
     EXPECT(dlopen("libamdhip64-1f2e3d.so.7", RTLD_NOW | RTLD_LOCAL));
-    EXPECT(kpk_hip_info(NULL, &path) == KPK_ERR_NO_HIP);
+    EXPECT(kpk_driver_info(KPK_HIP, NULL, &path) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "the HIP library in this process, /"));
     EXPECT(strstr(kpk_error_message(), "/libamdhip64-1f2e3d.so.7 is no HIP"));
     return 0;
@@ -709,8 +709,8 @@ static int describe(const char *file, const char *name, uint64_t memory,
     EXPECT(kpk_device_get(0, NULL) == KPK_ERR_ARG);
     EXPECT(kpk_device_count(NULL) == KPK_ERR_ARG);
     fake->fail_name = "hipGetDeviceCount";
-    EXPECT(kpk_device_get(0, &device) == KPK_ERR_HIP);
-    EXPECT(kpk_error_hip() == 999);
+    EXPECT(kpk_device_get(0, &device) == KPK_ERR_DRIVER);
+    EXPECT(kpk_error_driver() == 999);
     return 0;
 }
 
@@ -804,7 +804,7 @@ static int fault(void)
     fake->fail_name = "hipStreamSynchronize";
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         fake->fail_error = others[i];
-        EXPECT(kpk_sync(inst, NULL) == KPK_ERR_HIP);
+        EXPECT(kpk_sync(inst, NULL) == KPK_ERR_DRIVER);
         EXPECT(!strstr(kpk_error_message(), "faulted"));
     }
     fake->fail_name = "hipDeviceSynchronize";
@@ -813,15 +813,15 @@ static int fault(void)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         fake->fail_name = "hipStreamSynchronize";
         fake->fail_error = faults[i];
-        EXPECT(kpk_sync(inst, NULL) == KPK_ERR_HIP);
-        EXPECT(kpk_error_hip() == faults[i]);
+        EXPECT(kpk_sync(inst, NULL) == KPK_ERR_DRIVER);
+        EXPECT(kpk_error_driver() == faults[i]);
         EXPECT(strstr(kpk_error_message(),
                       ". A kernel or the GPU has faulted: every later call on "
                       "this GPU fails until the process ends, kpk_open() too. "
                       "Start the program again"));
         fake->fail_name = "hipDeviceSynchronize";
-        EXPECT(kpk_open(&test_pack, 1, &again) == KPK_ERR_HIP);
-        EXPECT(kpk_error_hip() == faults[i]);
+        EXPECT(kpk_open(&test_pack, 1, &again) == KPK_ERR_DRIVER);
+        EXPECT(kpk_error_driver() == faults[i]);
         EXPECT(strstr(kpk_error_message(),
                       "cannot open device 1 (gfx1100) after a fault in this "
                       "process: hipDeviceSynchronize returned"));
@@ -829,7 +829,7 @@ static int fault(void)
         EXPECT(fake->get_current() == 0);
     }
     fake->fail_name = "hipSetDevice";
-    EXPECT(kpk_open(&test_pack, 1, &again) == KPK_ERR_HIP);
+    EXPECT(kpk_open(&test_pack, 1, &again) == KPK_ERR_DRIVER);
     /* A device that works, or works again, is opened. */
     fake->fail_name = NULL;
     EXPECT(kpk_open(&test_pack, 1, &again) == KPK_OK);

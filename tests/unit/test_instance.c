@@ -218,14 +218,14 @@ static void test_success_leaves_the_last_failure_alone(void **state)
 
     (void)state;
     fake->fail_name = "hipGetDeviceCount";
-    assert_status(kpk_device_count(&n), KPK_ERR_HIP);
+    assert_status(kpk_device_count(&n), KPK_ERR_DRIVER);
     (void)snprintf(before, sizeof(before), "%s", kpk_error_message());
     fake->fail_name = NULL;
     assert_ok(kpk_device_count(&n));
     assert_ok(kpk_open_modules(both, 2, 0, &inst));
     assert_ok(kpk_close(inst));
     assert_string_equal(kpk_error_message(), before);
-    assert_int_equal(kpk_error_hip(), 999);
+    assert_int_equal(kpk_error_driver(), 999);
 }
 
 static void test_open_checks_device_and_format(void **state)
@@ -360,15 +360,15 @@ static void test_device_that_stays_current_is_told(void **state)
     assert_ok(kpk_kernel_get(inst, "noargs", &kernel));
     fake->fail_in = 3; /* after hipGetDevice, hipSetDevice(1) */
     fake->fail_all_later = 1;
-    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_HIP);
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_DRIVER);
     assert_message("hipModuleLaunchKernel returned hipErrorUnknown (999)");
     assert_message("After that hipSetDevice(0) returned 999: device 1 is "
                    "current now, no longer device 0");
-    assert_int_equal(kpk_error_hip(), 999);
+    assert_int_equal(kpk_error_driver(), 999);
     fake->fail_all_later = 0;
     fake->set_current(0);
     fake->fail_in = 4;
-    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_HIP);
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_DRIVER);
     assert_message("the call did its work, but cannot make device 0 current "
                    "again; device 1 is now: hipSetDevice returned");
     fake->set_current(0);
@@ -387,41 +387,42 @@ static void test_success_without_a_result_is_refused(void **state)
 
     (void)state;
     fake->lie_name = "hipGetDeviceCount";
-    assert_status(kpk_device_count(&n), KPK_ERR_HIP);
+    assert_status(kpk_device_count(&n), KPK_ERR_DRIVER);
     assert_message("hipGetDeviceCount returned success and the number -1");
     assert_int_equal(n, 7);
     fake->lie_name = NULL;
     assert_ok(kpk_open(&test_pack, 0, &inst));
     fake->lie_name = "hipModuleLoadData";
-    assert_status(kpk_load(inst, "alpha"), KPK_ERR_HIP);
+    assert_status(kpk_load(inst, "alpha"), KPK_ERR_DRIVER);
     assert_message("hipModuleLoadData returned success, but no module");
     fake->lie_name = "hipModuleLoadDataEx";
-    assert_status(kpk_load_ex(inst, "alpha", 0, NULL, NULL), KPK_ERR_HIP);
+    assert_status(kpk_load_ex(inst, "alpha", 0, NULL, NULL), KPK_ERR_DRIVER);
     assert_message("hipModuleLoadDataEx returned success, but no module");
     fake->lie_name = "hipModuleGetFunction";
-    assert_status(kpk_kernel_get(inst, "noargs", &kernel), KPK_ERR_HIP);
+    assert_status(kpk_kernel_get(inst, "noargs", &kernel), KPK_ERR_DRIVER);
     assert_message("hipModuleGetFunction returned success, but no function");
     assert_null(kernel);
     fake->lie_name = "hipMalloc";
-    assert_status(kpk_malloc(inst, 16, &ptr), KPK_ERR_HIP);
+    assert_status(kpk_malloc(inst, 16, &ptr), KPK_ERR_DRIVER);
     assert_message("hipMalloc returned success, but no address");
     fake->lie_name = "hipModuleGetGlobal";
-    assert_status(kpk_global(inst, "alpha", "table", &ptr, NULL), KPK_ERR_HIP);
+    assert_status(kpk_global(inst, "alpha", "table", &ptr, NULL),
+                  KPK_ERR_DRIVER);
     assert_message("hipModuleGetGlobal returned success, but no address");
     fake->lie_name = "hipModuleGetTexRef";
-    assert_status(kpk_texture(inst, "alpha", "table", &ptr), KPK_ERR_HIP);
+    assert_status(kpk_texture(inst, "alpha", "table", &ptr), KPK_ERR_DRIVER);
     assert_message("hipModuleGetTexRef returned success, but no address");
     assert_null(ptr);
     fake->lie_name = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor";
     assert_ok(kpk_kernel_get(inst, "noargs", &kernel)); /* now it works */
-    assert_status(kpk_occupancy(kernel, 64, 0, &blocks), KPK_ERR_HIP);
+    assert_status(kpk_occupancy(kernel, 64, 0, &blocks), KPK_ERR_DRIVER);
     assert_message("returned success and an impossible number, -1");
     fake->lie_name = "hipModuleOccupancyMaxPotentialBlockSize";
-    assert_status(kpk_occupancy_shape(kernel, 0, 0, &shape), KPK_ERR_HIP);
-    assert_status(kpk_occupancy_shape(kernel, 0, 64, &shape), KPK_ERR_HIP);
+    assert_status(kpk_occupancy_shape(kernel, 0, 0, &shape), KPK_ERR_DRIVER);
+    assert_status(kpk_occupancy_shape(kernel, 0, 64, &shape), KPK_ERR_DRIVER);
     fake->lie_name = NULL;
     assert_ok(kpk_occupancy_shape(kernel, 0, 64, &shape));
-    assert_int_equal(kpk_error_hip(), 0);
+    assert_int_equal(kpk_error_driver(), 0);
     assert_ok(kpk_close(inst));
     assert_int_equal(fake->live, 0);
 }
@@ -473,8 +474,8 @@ static void test_close_takes_null_and_reports_failing_work(void **state)
     assert_ok(kpk_kernel_get(inst, "scale", &kernel));
     fake->fail_name = "hipDeviceSynchronize";
     fake->fail_error = 700;
-    assert_status(kpk_close(inst), KPK_ERR_HIP);
-    assert_int_equal(kpk_error_hip(), 700);
+    assert_status(kpk_close(inst), KPK_ERR_DRIVER);
+    assert_int_equal(kpk_error_driver(), 700);
     assert_message("work on device 0 (gfx90a:sramecc+:xnack-) failed");
     assert_int_equal(fake->live, 0); /* unloaded all the same */
 }
@@ -489,7 +490,7 @@ static void test_refused_unload_keeps_the_module(void **state)
     assert_ok(kpk_kernel_get(inst, "scale", &kernel));
     fake->fail_name = "hipModuleUnload";
     fake->fail_error = 900;
-    assert_status(kpk_unload(inst, "alpha"), KPK_ERR_HIP);
+    assert_status(kpk_unload(inst, "alpha"), KPK_ERR_DRIVER);
     assert_message("cannot unload module alpha from device 0: hipModuleUnload "
                    "returned hipErrorFake (900), made up");
     fake->fail_name = NULL;
@@ -508,8 +509,8 @@ static void test_load_failure_hints_at_a_hip_that_is_too_old(void **state)
     fake->fail_name = "hipModuleLoadData";
     fake->fail_error = 209;
     assert_ok(kpk_open(&test_pack, 1, &inst));
-    assert_status(kpk_kernel_get(inst, "scale", &kernel), KPK_ERR_HIP);
-    assert_int_equal(kpk_error_hip(), 209);
+    assert_status(kpk_kernel_get(inst, "scale", &kernel), KPK_ERR_DRIVER);
+    assert_int_equal(kpk_error_driver(), 209);
     assert_message("cannot load module alpha, code object gfx11-generic, on "
                    "device 1 (gfx1100) (code object version 6 for a generic "
                    "target is read from HIP 6.4 on, this is HIP 6.3");
@@ -549,8 +550,8 @@ static void test_every_failing_hip_call_is_survived(void **state)
                 st = kpk_sync(inst, NULL);
             done = fake->fail_in > 0; /* more failures than calls */
             if (!done) {
-                assert_int_equal(st, KPK_ERR_HIP);
-                assert_int_equal(kpk_error_hip(), 999);
+                assert_int_equal(st, KPK_ERR_DRIVER);
+                assert_int_equal(kpk_error_driver(), 999);
                 assert_message("hipErrorUnknown (999), unknown error");
             } else {
                 assert_int_equal(st, KPK_OK);
@@ -720,7 +721,7 @@ static void test_error_without_a_name_is_told(void **state)
     (void)state;
     fake->fail_name = "hipGetDeviceCount";
     fake->lie_name = "hipGetErrorName";
-    assert_status(kpk_device_count(&n), KPK_ERR_HIP);
+    assert_status(kpk_device_count(&n), KPK_ERR_DRIVER);
     assert_message("returned an unnamed error (999), no text");
 }
 

@@ -158,13 +158,13 @@ static void test_failures_of_hip_are_told(void **state)
     fake->fail_error = 2;
     assert_status(kpk_kernels_get(inst, &test_module_alpha,
                                   header_layout(&test_module_alpha), &kernels),
-                  KPK_ERR_HIP);
+                  KPK_ERR_DRIVER);
     assert_null(kernels);
     fake->fail_name = NULL;
     kernels = get_alpha();
     fake->fail_name = "hipModuleGetFunction";
     assert_status(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL),
-                  KPK_ERR_HIP);
+                  KPK_ERR_DRIVER);
     fake->fail_name = NULL;
     assert_ok(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL));
 }

@@ -390,11 +390,11 @@ static void test_failed_launch_is_told_with_its_shape(void **state)
     (void)state;
     fake->fail_name = "hipModuleLaunchKernel";
     fake->fail_error = 719;
-    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_HIP);
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_DRIVER);
     assert_message("cannot launch noargs with grid 3 x 4 x 5, block 6 x 7 x 8 "
                    "and 9 bytes of shared memory on device 0: "
                    "hipModuleLaunchKernel returned hipErrorFake (719)");
-    assert_int_equal(kpk_error_hip(), 719);
+    assert_int_equal(kpk_error_driver(), 719);
     fake->fail_name = NULL;
 }
 
@@ -442,7 +442,7 @@ static void test_memory_calls_move_bytes_and_say_what_failed(void **state)
     assert_message("kpk_sync: inst is NULL");
     fake->fail_name = "hipMalloc";
     fake->fail_error = 2;
-    assert_status(kpk_malloc(inst, 12345, &ptr), KPK_ERR_HIP);
+    assert_status(kpk_malloc(inst, 12345, &ptr), KPK_ERR_DRIVER);
     assert_message("cannot allocate 12345 bytes on device 0");
     fake->fail_name = NULL;
 }

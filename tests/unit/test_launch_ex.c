@@ -17,7 +17,7 @@ static int open_pack(void **state)
 {
     (void)state;
     fake_hip_reset(fake);
-    if (!bound.hipMalloc && kpk_hip_info(NULL, NULL) == KPK_OK)
+    if (!bound.hipMalloc && kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_OK)
         bound = kpk_i_hip;
     kpk_i_hip = bound;
     return kpk_open(&test_pack, 0, &inst) == KPK_OK ? 0 : -1;
@@ -403,7 +403,7 @@ static void test_limits_of_launches_on_several_devices(void **state)
     items[1] = items[0];
     fake->fail_name = "hipModuleLaunchKernel";
     fake->fail_nth = 1;
-    assert_status(kpk_launch_all(items, 2, 0), KPK_ERR_HIP);
+    assert_status(kpk_launch_all(items, 2, 0), KPK_ERR_DRIVER);
     assert_int_equal(fake->nlaunches, 0);
 }
 

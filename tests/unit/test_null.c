@@ -108,7 +108,6 @@ static kpk_status open_another(kpk_status st, void *out)
  * is not the usual, and the call. */
 /* clang-format off */
 #define STATUS_TABLE(X)                                                        \
-    X(kpk_hip_info, "version path", , kpk_hip_info(g.version, g.path))         \
     X(kpk_driver_info, "version path", ,                                       \
       kpk_driver_info(KPK_HIP, g.version, g.path))                             \
     X(kpk_device_count, "", , kpk_device_count(g.out))                         \
@@ -202,8 +201,8 @@ static kpk_status open_another(kpk_status st, void *out)
       kpk_table_select(g.module, TABLE, g.query, g.out))                       \
     X(kpk_table_kernel, "", ,                                                  \
       kpk_table_kernel(g.inst, g.module, TABLE, ROW, g.out))                   \
-    X(kpk_kernel_hip_attr, "", ,                                               \
-      kpk_kernel_hip_attr(g.kernel, KPK_HIP_ATTR_VGPRS, g.out))                \
+    X(kpk_kernel_driver_attr, "", ,                                               \
+      kpk_kernel_driver_attr(g.kernel, KPK_DRIVER_ATTR_VGPRS, g.out))                \
     X(kpk_occupancy, "", , kpk_occupancy(g.kernel, 64, 0, g.out))              \
     X(kpk_occupancy_shape, "", , kpk_occupancy_shape(g.kernel, 0, 0, g.out))
 

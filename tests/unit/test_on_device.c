@@ -91,7 +91,7 @@ static void launch_every_way(struct addition *add)
     check_sums(add, "kpk_launch_packed");
     st = kpk_launch(add->kernel, &add->shape, KPK_STREAM_PER_THREAD,
                     KPK_ARGS(add->a, add->b, add->c, add->n));
-    assert_ok(kpk_hip_info(&version, NULL));
+    assert_ok(kpk_driver_info(KPK_HIP, &version, NULL));
     if (version < 50300000) {
         assert_int_equal(st, KPK_ERR_UNSUPPORTED);
     } else {
@@ -177,7 +177,7 @@ static bool find_graphs(struct graphs *g)
     void *found[8] = {NULL};
     void *hip;
 
-    assert_ok(kpk_hip_info(NULL, &path));
+    assert_ok(kpk_driver_info(KPK_HIP, NULL, &path));
     hip = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     if (!hip)
         hip = dlopen(NULL, RTLD_LAZY);
@@ -202,7 +202,7 @@ static void test_launch_on_a_capturing_stream_is_recorded(void **state)
     int version;
 
     (void)state;
-    assert_ok(kpk_hip_info(&version, NULL));
+    assert_ok(kpk_driver_info(KPK_HIP, &version, NULL));
     if (version < 60000000 || !find_graphs(&g)) {
         printf("left out, this HIP records no launch of a module's kernel\n");
         return;
@@ -235,11 +235,13 @@ static void compare_attrs(const kpk_kernel *kernel, const kpk_device *device)
     int hip[4];
 
     assert_ok(kpk_kernel_attrs(kernel, &attrs));
-    assert_ok(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_MAX_BLOCK, &hip[0]));
-    assert_ok(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_LDS_NBYTES, &hip[1]));
     assert_ok(
-        kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_SCRATCH_NBYTES, &hip[2]));
-    assert_ok(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, &hip[3]));
+        kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_MAX_BLOCK, &hip[0]));
+    assert_ok(
+        kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_LDS_NBYTES, &hip[1]));
+    assert_ok(kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_SCRATCH_NBYTES,
+                                     &hip[2]));
+    assert_ok(kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_VGPRS, &hip[3]));
     if (attrs.max_block != (uint32_t)hip[0] ||
         attrs.lds_nbytes != (uint32_t)hip[1] ||
         attrs.scratch_nbytes != (uint32_t)hip[2] ||
@@ -313,7 +315,8 @@ static void test_fault_is_told_when_the_device_is_opened(void **state)
     kpk_instance *inst, *again;
 
     (void)state;
-    if (kpk_hip_info(&version, &path) != KPK_OK || version < 70000000)
+    if (kpk_driver_info(KPK_HIP, &version, &path) != KPK_OK ||
+        version < 70000000)
         skip(); /* ends the process */
     library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(library);
@@ -323,9 +326,9 @@ static void test_fault_is_told_when_the_device_is_opened(void **state)
     assert_ok(kpk_kernel_get(inst, "vector_add", &kernel));
     assert_ok(kpk_launch(kernel, &shape, NULL,
                          KPK_ARGS(nowhere, nowhere, nowhere, n)));
-    assert_status(kpk_sync(inst, NULL), KPK_ERR_HIP);
+    assert_status(kpk_sync(inst, NULL), KPK_ERR_DRIVER);
     assert_message("Start the program again");
-    assert_status(kpk_open(&kpk_candle, 0, &again), KPK_ERR_HIP);
+    assert_status(kpk_open(&kpk_candle, 0, &again), KPK_ERR_DRIVER);
     assert_message("after a fault in this process: hipDeviceSynchronize "
                    "returned hipErrorIllegalAddress");
     *(void **)&reset = dlsym(library, "hipDeviceReset");

@@ -64,7 +64,7 @@ static void test_missing_global_has_a_status_of_its_own(void **state)
     (void)state;
     assert_status(kpk_global(inst, "alpha", "chair", &at, NULL),
                   KPK_ERR_NO_GLOBAL);
-    assert_int_equal(kpk_error_hip(), hipErrorNotFound);
+    assert_int_equal(kpk_error_driver(), hipErrorNotFound);
     assert_message("module alpha has no variable \"chair\"");
     assert_status(kpk_global(inst, "gamma", "table", &at, NULL),
                   KPK_ERR_NO_MODULE);
@@ -72,7 +72,8 @@ static void test_missing_global_has_a_status_of_its_own(void **state)
     assert_status(kpk_global(inst, NULL, "table", &at, NULL), KPK_ERR_ARG);
     assert_status(kpk_global(NULL, "alpha", "table", &at, NULL), KPK_ERR_ARG);
     fake->fail_name = "hipModuleGetGlobal";
-    assert_status(kpk_global(inst, "alpha", "table", &at, NULL), KPK_ERR_HIP);
+    assert_status(kpk_global(inst, "alpha", "table", &at, NULL),
+                  KPK_ERR_DRIVER);
 }
 
 static void test_texture_has_a_clear_status_where_there_is_none(void **state)
@@ -83,7 +84,7 @@ static void test_texture_has_a_clear_status_where_there_is_none(void **state)
     assert_status(kpk_texture(inst, "alpha", "picture", &texture),
                   KPK_ERR_UNSUPPORTED);
     assert_message("has no texture reference");
-    assert_int_equal(kpk_error_hip(), hipErrorNotSupported);
+    assert_int_equal(kpk_error_driver(), hipErrorNotSupported);
     assert_status(kpk_texture(inst, "alpha", "absent", &texture),
                   KPK_ERR_NO_GLOBAL);
     assert_status(kpk_texture(inst, "alpha", "picture", NULL), KPK_ERR_ARG);
@@ -96,19 +97,19 @@ static void test_attributes_are_asked_by_hips_numbers(void **state)
 
     (void)state;
     assert_ok(kpk_kernel_get(inst, "scale", &kernel));
-    assert_ok(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, &value));
+    assert_ok(kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_VGPRS, &value));
     assert_int_equal(fake->attribute, 4); /* HIP_FUNC_ATTRIBUTE_NUM_REGS */
     assert_int_equal(value, 1004);
-    assert_status(kpk_kernel_hip_attr(NULL, KPK_HIP_ATTR_VGPRS, &value),
+    assert_status(kpk_kernel_driver_attr(NULL, KPK_DRIVER_ATTR_VGPRS, &value),
                   KPK_ERR_ARG);
-    assert_status(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, NULL),
+    assert_status(kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_VGPRS, NULL),
                   KPK_ERR_ARG);
     fake->fail_name = "hipFuncGetAttribute";
-    assert_status(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, &value),
-                  KPK_ERR_HIP);
+    assert_status(kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_VGPRS, &value),
+                  KPK_ERR_DRIVER);
     assert_message("cannot read attribute 4 of scale");
     assert_ok(kpk_unload(inst, "alpha"));
-    assert_status(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, &value),
+    assert_status(kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_VGPRS, &value),
                   KPK_ERR_UNLOADED);
 }
 
@@ -401,7 +402,7 @@ static void test_questions_without_their_function_are_refused(void **state)
     kpk_i_hip.hipModuleGetGlobal = NULL;
     kpk_i_hip.hipModuleGetTexRef = NULL;
     kpk_i_hip.hipModuleLoadDataEx = NULL;
-    assert_status(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, &value),
+    assert_status(kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_VGPRS, &value),
                   KPK_ERR_UNSUPPORTED);
     assert_message("needs hipFuncGetAttribute, which HIP 6.3");
     assert_status(kpk_occupancy(kernel, 64, 0, &blocks), KPK_ERR_UNSUPPORTED);
@@ -438,9 +439,10 @@ static void test_question_to_a_module_that_does_not_load(void **state)
 
     (void)state;
     fake->fail_name = "hipModuleLoadData";
-    assert_status(kpk_global(inst, "alpha", "table", &at, NULL), KPK_ERR_HIP);
+    assert_status(kpk_global(inst, "alpha", "table", &at, NULL),
+                  KPK_ERR_DRIVER);
     assert_message("cannot load module alpha");
-    assert_status(kpk_texture(inst, "alpha", "present", &at), KPK_ERR_HIP);
+    assert_status(kpk_texture(inst, "alpha", "present", &at), KPK_ERR_DRIVER);
     fake->fail_name = NULL;
     assert_ok(kpk_global_read(inst, "alpha", "table", 0, NULL, 0));
     assert_ok(kpk_texture(inst, "alpha", "present", &at));

@@ -177,7 +177,7 @@ static kpk_status ask_attribute(kpk_instance *inst)
     int value;
 
     (void)inst;
-    return kpk_kernel_hip_attr(used, KPK_HIP_ATTR_VGPRS, &value);
+    return kpk_kernel_driver_attr(used, KPK_DRIVER_ATTR_VGPRS, &value);
 }
 
 static kpk_status ask_occupancy(kpk_instance *inst)

@@ -157,7 +157,7 @@ static void test_packed_buffer(void **state)
         kpk_launch_packed(get("scale"), &s.shape, NULL, buffer, nbytes - 1),
         KPK_ERR_KERNEL_ARGS);
     assert_message("argument 2");
-    assert_int_equal(kpk_error_hip(), 0);
+    assert_int_equal(kpk_error_driver(), 0);
     assert_ok(kpk_launch_packed(get("scale"), &s.shape, NULL, buffer, nbytes));
     end_scaling(&s, 2, "kpk_launch_packed");
 }
@@ -256,7 +256,7 @@ static void test_cooperative_blocks_all_run_at_once(void **state)
                                 KPK_ARGS(arrived, seen, options.shape.grid[0])),
                   KPK_ERR_SHAPE);
     assert_message("compute units");
-    assert_int_equal(kpk_error_hip(), 0);
+    assert_int_equal(kpk_error_driver(), 0);
     nblocks = nblocks < 24 ? nblocks : 24; /* a simulated grid takes time */
     options.shape.grid[0] = nblocks;
     assert_ok(kpk_launch_ex(meet, &options, KPK_ARGS(arrived, seen, nblocks)));
@@ -422,7 +422,7 @@ static void test_dynamic_lds_up_to_the_devices_size(void **state)
     assert_status(kpk_launch(reverse, &shape, NULL, KPK_ARGS(out, n)),
                   KPK_ERR_SHAPE);
     assert_message("shared memory");
-    assert_int_equal(kpk_error_hip(), 0);
+    assert_int_equal(kpk_error_driver(), 0);
     free(host);
     assert_ok(kpk_free(inst, out));
 }
@@ -512,15 +512,15 @@ static void test_attributes_of_tables_and_hip_agree(void **state)
             assert_ok(kpk_module_kernel(module, k, &decl));
             assert_ok(kpk_module_attrs(module, k, selected.object, &attrs));
             for (int i = 0; i < 4; i++) {
-                static const kpk_hip_attr asked[4] = {
-                    KPK_HIP_ATTR_MAX_BLOCK, KPK_HIP_ATTR_LDS_NBYTES,
-                    KPK_HIP_ATTR_SCRATCH_NBYTES, KPK_HIP_ATTR_VGPRS};
+                static const kpk_driver_attr asked[4] = {
+                    KPK_DRIVER_ATTR_MAX_BLOCK, KPK_DRIVER_ATTR_LDS_NBYTES,
+                    KPK_DRIVER_ATTR_SCRATCH_NBYTES, KPK_DRIVER_ATTR_VGPRS};
 
                 assert_ok(
-                    kpk_kernel_hip_attr(get(decl.name), asked[i], &got[i]));
+                    kpk_kernel_driver_attr(get(decl.name), asked[i], &got[i]));
             }
-            assert_ok(kpk_kernel_hip_attr(
-                get(decl.name), KPK_HIP_ATTR_MAX_DYNAMIC_LDS, &most_lds));
+            assert_ok(kpk_kernel_driver_attr(
+                get(decl.name), KPK_DRIVER_ATTR_MAX_DYNAMIC_LDS, &most_lds));
             assert_number(most_lds, device->lds_nbytes - (size_t)got[1]);
             if (!is_ptx()) {
                 assert_number(got[0], attrs.max_block);
@@ -683,7 +683,7 @@ static void test_limits_are_the_devices(void **state)
         assert_status(kpk_launch(kernel, &cases[i].shape, NULL, NULL, 0),
                       KPK_ERR_SHAPE);
         assert_message(cases[i].says);
-        assert_int_equal(kpk_error_hip(), 0);
+        assert_int_equal(kpk_error_driver(), 0);
         assert_status(kpk_launch_ex(kernel, &options, NULL, 0), KPK_ERR_SHAPE);
         assert_message(cases[i].says);
     }
