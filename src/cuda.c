@@ -12,11 +12,15 @@
  */
 /* For RTLD_DEFAULT, dladdr and secure_getenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "internal.h"
-
+#include "cuda.h"
 #include "cuda_api.h"
+#include "error.h"
+#include "library.h"
+#include "process.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -319,7 +323,8 @@ static hipError_t max_potential_block(int *grid, int *block, hipFunction_t f,
 
 /* ---- devices ------------------------------------------------------------ */
 
-static kpk_status describe(int device, kpk_device *out)
+static kpk_status describe(const struct kpk_i_gpu *gpu, int device,
+                           kpk_device *out)
 {
     static const struct {
         int attribute; /* CUdevice_attribute */
@@ -365,7 +370,7 @@ static kpk_status describe(int device, kpk_device *out)
         memcpy((unsigned char *)out + numbers[i].offset, &value, sizeof(value));
     }
     if (error != CUDA_SUCCESS)
-        return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
+        return kpk_i_fail_gpu(gpu, called, error,
                               "cannot read the properties of CUDA device %d",
                               device);
     (void)snprintf(out->target, sizeof(out->target), "sm_%d%d", major, minor);
@@ -395,7 +400,8 @@ static CUresult retain_primary(int device)
 
 /* The context of a host's own is not replaced but covered: cuCtxSetCurrent()
  * would let the thread find another one afterwards. */
-static kpk_status enter(int device, intptr_t *saved)
+static kpk_status enter(const struct kpk_i_gpu *gpu, int device,
+                        intptr_t *saved)
 {
     CUcontext current = NULL;
     CUcontext own =
@@ -415,12 +421,13 @@ static kpk_status enter(int device, intptr_t *saved)
     if (error == CUDA_SUCCESS && *saved)
         error = CALL(cuCtxPushCurrent, (own));
     if (error != CUDA_SUCCESS)
-        return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
+        return kpk_i_fail_gpu(gpu, called, error,
                               "cannot make CUDA device %d current", device);
     return KPK_OK;
 }
 
-static kpk_status leave(int device, intptr_t saved, kpk_status st)
+static kpk_status leave(const struct kpk_i_gpu *gpu, int device, intptr_t saved,
+                        kpk_status st)
 {
     CUcontext popped = NULL;
     const CUresult error =
@@ -429,7 +436,7 @@ static kpk_status leave(int device, intptr_t saved, kpk_status st)
     if (error == CUDA_SUCCESS)
         return st;
     if (st == KPK_OK)
-        return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
+        return kpk_i_fail_gpu(gpu, called, error,
                               "the call did its work, but cannot take CUDA "
                               "device %d back from this thread: it is current "
                               "now",

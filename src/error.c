@@ -1,6 +1,7 @@
 /* error.c - statuses and each thread's last failure */
-#include "internal.h"
+#include "error.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 

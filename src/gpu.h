@@ -10,7 +10,7 @@
 
 #include "hip_api.h"
 #include "hip_types.h"
-#include "kpack.h"
+#include "internal.h"
 
 struct kpk_i_gpu {
     /* The functions by name; those that are not needed may be NULL. */
@@ -23,12 +23,15 @@ struct kpk_i_gpu {
      * number. */
 
     /* Fills all of `out` but its platform and index. */
-    kpk_status (*describe)(int device, kpk_device *out);
+    kpk_status (*describe)(const struct kpk_i_gpu *gpu, int device,
+                           kpk_device *out);
     /* Makes the device current for this thread and remembers what was;
      * leave() puts it back. It returns `st`, or the reason why it could not
      * if `st` is a success. */
-    kpk_status (*enter)(int device, intptr_t *saved);
-    kpk_status (*leave)(int device, intptr_t saved, kpk_status st);
+    kpk_status (*enter)(const struct kpk_i_gpu *gpu, int device,
+                        intptr_t *saved);
+    kpk_status (*leave)(const struct kpk_i_gpu *gpu, int device, intptr_t saved,
+                        kpk_status st);
     /* hipModuleLaunchKernel() in clusters of so many blocks, unless `cluster`
      * is NULL, and as of KPK_LAUNCH_EARLY; NULL where there is neither. */
     hipError_t (*launch_with)(hipFunction_t function, const kpk_shape *shape,
@@ -53,17 +56,5 @@ struct kpk_i_gpu {
     int major, minor;  /* the same, for messages */
     const char *path;  /* the file it came from */
 };
-
-/* Valid once their bind() has succeeded. It finds the driver unless that is
- * done; a failure is tried again at the next call. */
-extern struct kpk_i_gpu kpk_i_hip;
-extern struct kpk_i_gpu kpk_i_cuda;
-kpk_status kpk_i_hip_bind(void);
-kpk_status kpk_i_cuda_bind(void);
-
-/* hip_device.c, for hip.c: how HIP describes, enters and leaves a device. */
-kpk_status kpk_i_hip_describe(int device, kpk_device *out);
-kpk_status kpk_i_hip_enter(int device, intptr_t *saved);
-kpk_status kpk_i_hip_leave(int device, intptr_t saved, kpk_status st);
 
 #endif

@@ -9,7 +9,11 @@
 /* For RTLD_DEFAULT, dlinfo and secure_getenv; the name is
  * glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "internal.h"
+#include "hip.h"
+#include "error.h"
+#include "hip_device.h"
+#include "library.h"
+#include "process.h"
 
 #include <dlfcn.h>
 #include <link.h>

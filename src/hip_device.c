@@ -6,7 +6,9 @@
  * found decides the layout. The offsets are HIP's ABI; gcnArchName has no
  * other source that all releases share.
  */
-#include "internal.h"
+#include "hip_device.h"
+#include "error.h"
+#include "process.h"
 
 #include <string.h>
 
@@ -55,16 +57,18 @@ static void read_field(const struct properties *from, enum field field,
            fields[field].nbytes);
 }
 
-static hipError_t read_properties(struct properties *to, int device)
+static hipError_t read_properties(const struct kpk_i_gpu *hip,
+                                  struct properties *to, int device)
 {
     memset(to, 0, sizeof(*to));
-    to->layout = kpk_i_hip.hipGetDevicePropertiesR0600 != NULL;
+    to->layout = hip->hipGetDevicePropertiesR0600 != NULL;
     if (to->layout)
-        return kpk_i_hip.hipGetDevicePropertiesR0600((void *)to->raw, device);
-    return kpk_i_hip.hipGetDeviceProperties((void *)to->raw, device);
+        return hip->hipGetDevicePropertiesR0600((void *)to->raw, device);
+    return hip->hipGetDeviceProperties((void *)to->raw, device);
 }
 
-static void read_all(const struct properties *from, kpk_device *to)
+static void read_all(const struct kpk_i_gpu *hip, const struct properties *from,
+                     kpk_device *to)
 {
     memset(to, 0, sizeof(*to));
     read_field(from, FIELD_name, to->name);
@@ -82,26 +86,28 @@ static void read_all(const struct properties *from, kpk_device *to)
     read_field(from, FIELD_cooperativeMultiDeviceLaunch,
                &to->cooperative_multi);
     /* HIP before 5.5 lacks the calls, whatever the device can do. */
-    if (!kpk_i_hip.hipModuleLaunchCooperativeKernel)
+    if (!hip->hipModuleLaunchCooperativeKernel)
         to->cooperative = 0;
-    if (!kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice)
+    if (!hip->hipModuleLaunchCooperativeKernelMultiDevice)
         to->cooperative_multi = 0;
 }
 
-kpk_status kpk_i_hip_describe(int device, kpk_device *out)
+kpk_status kpk_i_hip_describe(const struct kpk_i_gpu *hip, int device,
+                              kpk_device *out)
 {
     struct properties properties;
-    const hipError_t error = read_properties(&properties, device);
+    const hipError_t error = read_properties(hip, &properties, device);
 
     if (error != hipSuccess)
-        return kpk_i_fail_gpu(&kpk_i_hip, "hipGetDeviceProperties", error,
+        return kpk_i_fail_gpu(hip, "hipGetDeviceProperties", error,
                               "cannot read the properties of device %d",
                               device);
-    read_all(&properties, out);
+    read_all(hip, &properties, out);
     return KPK_OK;
 }
 
-kpk_status kpk_i_hip_enter(int device, intptr_t *saved)
+kpk_status kpk_i_hip_enter(const struct kpk_i_gpu *hip, int device,
+                           intptr_t *saved)
 {
     int current = 0;
     hipError_t error;
@@ -109,31 +115,32 @@ kpk_status kpk_i_hip_enter(int device, intptr_t *saved)
 
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipGetDevice(&current);
+    error = hip->hipGetDevice(&current);
     if (error != hipSuccess)
-        return kpk_i_fail_gpu(&kpk_i_hip, "hipGetDevice", error,
+        return kpk_i_fail_gpu(hip, "hipGetDevice", error,
                               "cannot find out the current device");
     *saved = current;
     if (current == device)
         return KPK_OK;
-    error = kpk_i_hip.hipSetDevice(device);
+    error = hip->hipSetDevice(device);
     if (error != hipSuccess)
-        return kpk_i_fail_gpu(&kpk_i_hip, "hipSetDevice", error,
+        return kpk_i_fail_gpu(hip, "hipSetDevice", error,
                               "cannot make device %d current", device);
     return KPK_OK;
 }
 
-kpk_status kpk_i_hip_leave(int device, intptr_t saved, kpk_status st)
+kpk_status kpk_i_hip_leave(const struct kpk_i_gpu *hip, int device,
+                           intptr_t saved, kpk_status st)
 {
     hipError_t error;
 
     if (saved == device)
         return st;
-    error = kpk_i_hip.hipSetDevice((int)saved);
+    error = hip->hipSetDevice((int)saved);
     if (error == hipSuccess)
         return st;
     if (st == KPK_OK)
-        return kpk_i_fail_gpu(&kpk_i_hip, "hipSetDevice", error,
+        return kpk_i_fail_gpu(hip, "hipSetDevice", error,
                               "the call did its work, but cannot make device "
                               "%d current again; device %d is now",
                               (int)saved, device);

@@ -36,7 +36,7 @@ _Static_assert(sizeof(hipFunctionLaunchParams) == 56 &&
                    offsetof(hipFunctionLaunchParams, params) == 48,
                "HIP's hipFunctionLaunchParams, since 5.5");
 
-/* Two layouts, read by offset: see device.c. */
+/* Two layouts, read by offset: see hip_device.c. */
 typedef struct hipDeviceProp_t hipDeviceProp_t;
 typedef struct hipDeviceProp_tR0600 hipDeviceProp_tR0600;
 

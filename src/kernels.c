@@ -4,8 +4,11 @@
  * there in the order of the module's table, which is the numbers that the
  * generated header uses.
  */
+#include "error.h"
 #include "fnv1a.h"
-#include "internal.h"
+#include "instance.h"
+#include "load.h"
+#include "module.h"
 
 static uint64_t layout_of(const kpk_module *module)
 {

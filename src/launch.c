@@ -7,7 +7,11 @@
  *
  * Nothing is allocated: the pointers that HIP wants lie on the stack.
  */
-#include "internal.h"
+#include "launch.h"
+#include "error.h"
+#include "instance.h"
+#include "kernel_get.h"
+#include "module.h"
 
 #include <string.h>
 

@@ -1,5 +1,11 @@
 /* launch_ex.c - launches with events, flags, cooperation, several at a time */
-#include "internal.h"
+#include "error.h"
+#include "instance.h"
+#include "kernel_get.h"
+#include "launch.h"
+#include "process.h"
+#include "query.h"
+#include "select_sm.h"
 
 static kpk_status check_cooperative(const kpk_kernel *kernel,
                                     const kpk_shape *shape)

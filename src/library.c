@@ -7,7 +7,8 @@
  */
 /* For dl_iterate_phdr and versionsort; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "internal.h"
+#include "library.h"
+#include "error.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -4,8 +4,10 @@
  * constant from then on: looking up one name among 700 costs a hash and one
  * or two string comparisons, and no lock.
  */
+#include "names.h"
+#include "error.h"
 #include "fnv1a.h"
-#include "internal.h"
+#include "instance.h"
 
 #include <stdlib.h>
 #include <string.h>

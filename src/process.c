@@ -5,9 +5,11 @@
  */
 /* For dl_iterate_phdr; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "internal.h"
+#include "process.h"
+#include "error.h"
 
 #include <link.h>
+#include <pthread.h>
 
 static pthread_mutex_t bind_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool found_any;

@@ -1,6 +1,10 @@
 /* query.c - what HIP says of loaded kernels and modules: attributes,
  * occupancy, device variables, texture references */
-#include "internal.h"
+#include "query.h"
+#include "error.h"
+#include "instance.h"
+#include "kernel_get.h"
+#include "load.h"
 
 static kpk_status impossible(const struct kpk_i_gpu *gpu, const char *call,
                              int number)

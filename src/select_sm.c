@@ -6,7 +6,7 @@
  * version, PTX on its own and on all later ones. The suffix 'a' ties either to
  * one processor, 'f' to one major version.
  */
-#include "internal.h"
+#include "select_sm.h"
 #include "sm_table.h"
 
 static bool take(const char **at, const char *text)

@@ -1,5 +1,9 @@
 /* shape.c - launch shapes: what a table beside a module recommends */
-#include "internal.h"
+#include "error.h"
+#include "instance.h"
+#include "module.h"
+#include "select_sm.h"
+#include "table.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,10 @@
  * have no dynamic symbols, and nvcc makes variables local to the file, which
  * CUDA finds all the same.
  */
-#include "internal.h"
+#include "error.h"
+#include "module.h"
+#include "select_sm.h"
+#include "unpack.h"
 
 #include <string.h>
 

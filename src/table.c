@@ -1,5 +1,8 @@
 /* table.c - walks the configuration tables of modules */
-#include "internal.h"
+#include "table.h"
+#include "error.h"
+#include "instance.h"
+#include "module.h"
 
 #include <string.h>
 

@@ -6,7 +6,9 @@
  * held against the spans 64 at a time, in a loop without branches that a
  * compiler turns into vector code. Nothing is allocated.
  */
-#include "internal.h"
+#include "error.h"
+#include "module.h"
+#include "table.h"
 
 #include <math.h>
 #include <string.h>

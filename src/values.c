@@ -1,6 +1,9 @@
 /* values.c - lays typed values out as a kernel's packed arguments, and launches
  * with them */
-#include "internal.h"
+#include "error.h"
+#include "instance.h"
+#include "launch.h"
+#include "module.h"
 
 #include <string.h>
 

@@ -144,7 +144,7 @@ endif
 ifneq ($(words $(KPACK_MODULES)),$(words $(sort $(KPACK_MODULES))))
 $(error kpack.mk: two sources have one file name: $(KPACK_SOURCES); a module has the name of its file)
 endif
-ifneq ($(filter format types,$(PACK)),)
+ifneq ($(filter format host_code types,$(PACK)),)
 $(error PACK=$(PACK): kpack/$(PACK).h is a header of kpack's own; take another name)
 endif
 ifneq ($(filter pack,$(KPACK_MODULES)),)
@@ -593,7 +593,7 @@ $(KPACK_HOST_HEADERS:%=$(KPACK_B)/include/kpack/$(PACK)/%.h): $(KPACK_B)/include
 	@mkdir -p $(@D)
 	@cp $< $@
 $(KPACK_HOST:%=$(KPACK_B)/obj/pack/pack.host-%.o): $(KPACK_B)/obj/pack/pack.host-%.o: $(KPACK_KERNELS)/host/%.c \
-    $(wildcard $(KPACK_KERNELS)/host/*.h) $(KPACK_INCLUDE)/kpack.h $(KPACK_B)/stamp/embed
+    $(wildcard $(KPACK_KERNELS)/host/*.h) $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/host_code.h $(KPACK_B)/stamp/embed
 	@mkdir -p $(@D)
 	@$(KPACK_CC) $@ $<
 endif

@@ -11,7 +11,8 @@
  * splits, and its parts are shorter.
  */
 #include "attention_plan.h"
-#include "runtime.h"
+
+#include <kpack/host_code.h>
 
 #include <stdbool.h>
 #include <stdio.h>

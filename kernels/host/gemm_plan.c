@@ -6,7 +6,8 @@
  * matter.
  */
 #include "gemm_plan.h"
-#include "runtime.h"
+
+#include <kpack/host_code.h>
 
 #include <stdbool.h>
 #include <stdio.h>

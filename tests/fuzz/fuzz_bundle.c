@@ -1,7 +1,7 @@
 /* fuzz_bundle.c - any bytes as an offload bundle, plain or compressed, or as an
  * offload binary */
-#include "fuzz.h"
 #include "base/bundle.h"
+#include "fuzz.h"
 #include "read/offload.h"
 
 static volatile uint8_t sink;

@@ -4,9 +4,9 @@
  * program compresses the input's bytes itself; the input says how, and which
  * byte of the result to change to which value.
  */
+#include "base/bundle.h"
 #include "code_object.h"
 #include "fuzz.h"
-#include "base/bundle.h"
 
 enum { CONTROL_NBYTES = 8 };
 

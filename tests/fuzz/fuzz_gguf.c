@@ -1,7 +1,7 @@
 /* fuzz_gguf.c - any bytes as a GGUF file: its tensors, sizes and vocabulary */
+#include "fuzz.h"
 #include "model/arch.h"
 #include "model/tokenizer.h"
-#include "fuzz.h"
 
 /* Every tensor lies in the file. */
 static void check_tensors(const struct gguf *gguf, const uint8_t *data,

@@ -1,8 +1,8 @@
 /* fuzz_kpak.c - any bytes as AMD's kernel archive, or as a library whose code
  * lies in such archives */
-#include "fuzz.h"
 #include "base/hipk.h"
 #include "base/kpak.h"
+#include "fuzz.h"
 
 static volatile uint8_t sink;
 

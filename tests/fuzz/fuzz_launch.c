@@ -7,7 +7,8 @@
  */
 #include "fake_hip.h"
 #include "fuzz.h"
-#include "internal.h"
+#include "hip.h"
+#include "instance.h"
 
 enum { MAX_ARGS = 160, LIST_END = 1 << 16 };
 

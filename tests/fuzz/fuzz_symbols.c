@@ -1,7 +1,8 @@
 /* fuzz_symbols.c - any bytes as a code object that the runtime lists symbols
  * of, and as target IDs that it compares */
 #include "fuzz.h"
-#include "internal.h"
+#include "kpack.h"
+#include "kpack/format.h"
 #include "mutate.h"
 
 enum { ROOM = 64, HEAD_NBYTES = 192 };

@@ -14,7 +14,7 @@ stage=$WORK/stage prefix=/opt/kpack-test
 version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
 check "install" gen/ship/install "$B" "$H" "$stage" "$prefix" candle "$version"
 for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
-    include/kpack/candle.h include/kpack/format.h include/kpack/types.h \
+    include/kpack/candle.h include/kpack/format.h include/kpack/host_code.h include/kpack/types.h \
     include/kpack/candle_launch.h include/kpack/candle/vector_add.h bin/kpack \
     share/man/man1/kpack.1 share/kpack/kpack.mk share/kpack/kpack-gen \
     share/kpack/find-compiler share/kpack/kpack-embed share/kpack/constants.c \

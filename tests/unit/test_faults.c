@@ -16,7 +16,7 @@
 #include "fake_cuda.h"
 #include "fake_hip.h"
 #include "header_layout.h"
-#include "internal.h"
+#include "hip_api.h"
 #include "test_pack.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
-#include "internal.h"
+#include "hip.h"
 #include "test_pack.h"
 
 #include <dirent.h>

@@ -26,7 +26,7 @@ typedef enum hipMemcpyKind hipMemcpyKind;
 KPK_HIP_TABLE(X)
 #undef X
 
-/* Fields that src/device.c reads by offset in HIP 5's layout. */
+/* Fields that src/hip_device.c reads by offset in HIP 5's layout. */
 #define FIELD(field, offset, nbytes)                                           \
     _Static_assert(offsetof(hipDeviceProp_t, field) == (offset) &&             \
                        sizeof(((hipDeviceProp_t *)0)->field) == (nbytes),      \

@@ -3,7 +3,7 @@
 
 #include "fake_hip.h"
 #include "header_layout.h"
-#include "internal.h"
+#include "instance.h"
 #include "test_pack.h"
 
 static struct fake_hip *fake;

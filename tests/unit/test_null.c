@@ -8,7 +8,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
-#include "internal.h"
+#include "instance.h"
 #include "test_pack.h"
 
 #include <ctype.h>

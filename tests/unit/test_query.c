@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
-#include "internal.h"
+#include "hip.h"
 #include "kpack/format.h"
 #include "test_pack.h"
 

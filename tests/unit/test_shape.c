@@ -1,6 +1,6 @@
 /* test_shape.c - whose rows of launch shapes count on a device; the shapes
  * themselves are in test_table.c */
-#include "../../src/internal.h"
+#include "instance.h"
 #include "unit.h"
 
 /* A module with one table of launch shapes,

@@ -6,9 +6,10 @@
 /* link: -lzstd -Wl,--wrap=malloc -Wl,--wrap=ZSTD_createDCtx */
 #include "unit.h"
 
+#include "digest.h"
 #include "fake_hip.h"
-#include "internal.h"
 #include "kpack/format.h"
+#include "unpack.h"
 
 #define KPK_CODEC real_codec
 #define KPK_CACHE dictionary_cache

@@ -1,5 +1,7 @@
-/* memory.c - device memory for programs that do not call HIP themselves */
-#include "internal.h"
+/* device_memory.c - device memory for programs that do not call HIP themselves
+ */
+#include "error.h"
+#include "instance.h"
 
 /* A HIP call on the instance's device, its failure told with the numbers
  * that were asked for. */

@@ -1,4 +1,4 @@
-/* test_select.c - which code object fits which device, rule by rule */
+/* test_select_object.c - which code object fits which device, rule by rule */
 #include "unit.h"
 
 #include "kpack/format.h"
@@ -343,5 +343,5 @@ int main(void)
         cmocka_unit_test(test_select_checks_its_arguments),
     };
 
-    return cmocka_run_group_tests_name("select", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("select_object", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* select.c - which code object runs on which device
+/* select_object.c - which code object runs on which device
  *
  * The rules are the loader's (LLVM AMDGPUUsage, "Target ID", "Generic
  * processors"): the processor has to be the device's, or a generic one that
@@ -7,7 +7,10 @@
  * answers a wrong choice with one of four error numbers and no reason, so the
  * choice is made here, before HIP is asked.
  */
-#include "internal.h"
+#include "select_object.h"
+#include "error.h"
+#include "module.h"
+#include "select_sm.h"
 #include "target_table.h"
 
 #include <stdio.h>

@@ -1,9 +1,13 @@
-/* device.c - one numbering of all GPUs: HIP's devices first, then CUDA's
+/* device_numbers.c - one numbering of all GPUs: HIP's devices first, then
+ * CUDA's
  *
  * Starting CUDA's driver takes a fifth of a second, so it is left alone while a
  * device of HIP's is asked for.
  */
-#include "internal.h"
+#include "device_numbers.h"
+#include "cuda.h"
+#include "error.h"
+#include "hip.h"
 
 #include <stdio.h>
 
@@ -151,7 +155,7 @@ kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
     kpk_i_keep_failure(&before);
     st = find(device, gpu, &index);
     if (st == KPK_OK)
-        st = (*gpu)->describe(index, &found);
+        st = (*gpu)->describe(*gpu, index, &found);
     if (st != KPK_OK)
         return st;
     kpk_i_put_back_failure(&before); /* an absent driver is no failure */

@@ -1,16 +1,19 @@
-/*
- * runtime.h - the runtime's functions for the host code of kpack's modules
+/* kpack/host_code.h - calls of the runtime for host code beside kernels
  *
- * The functions are not part of kpack.h and may change with the runtime, which
- * is built together with their callers. src/internal.h declares them for the
- * runtime itself.
+ * They are for a pack's own sources, such as kernels/host, which are built with
+ * the runtime: they are no part of kpack.h, and may change with each release.
  */
-#ifndef KPACK_HOST_RUNTIME_H
-#define KPACK_HOST_RUNTIME_H
+#ifndef KPACK_HOST_CODE_H
+#define KPACK_HOST_CODE_H
 
 #include <kpack.h>
 
-/* Sets kpk_error_message(); returns `status`. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sets the thread's kpk_error_message(); returns `status` so that it can be
+ * returned. */
 kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -20,5 +23,9 @@ kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
 enum { KPK_I_SM_NBYTES = 16 };
 const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
                                  char name[KPK_I_SM_NBYTES]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

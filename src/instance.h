@@ -1,0 +1,64 @@
+/* instance.h - what an instance holds, and work on its device */
+#ifndef KPK_INSTANCE_H
+#define KPK_INSTANCE_H
+
+#include "gpu.h"
+#include "internal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#pragma GCC visibility push(hidden)
+
+struct kpk_i_slot { /* a module in an instance */
+    const kpk_module *module;
+    size_t object; /* selected code object; none if `fits` is false */
+    bool fits;
+    kpk_fit fit;
+    size_t rank;                     /* rank of the object's target */
+    _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
+    pthread_rwlock_t held;           /* read by who keeps it loaded */
+    kpk_kernel *kernels;             /* [module->nkernels] */
+};
+
+struct kpk_kernel {
+    kpk_instance *inst;
+    struct kpk_i_slot *slot;
+    const struct kpk_kernel_desc *desc;
+    const struct kpk_kernel_attrs *attrs; /* NULL if no object fits */
+    uint32_t nargs_given;                 /* desc->nargs less padding */
+    uint32_t nbytes_needed;               /* least size of a packed buffer */
+    uint32_t unlisted_nbytes;  /* arguments' size, if the metadata lists none */
+    uint32_t nshared_pointers; /* arguments that point to shared memory */
+    _Atomic(hipFunction_t) function; /* NULL while not resolved */
+};
+
+struct kpk_instance {
+    const struct kpk_i_gpu *gpu;
+    int ordinal; /* kpack's number of the device */
+    kpk_device device;
+    pthread_mutex_t lock; /* loading and unloading */
+    bool lock_made;
+    size_t nslots;
+    struct kpk_i_slot *slots; /* sorted by module name */
+    kpk_kernel *kernels;      /* every slot's, slot by slot */
+    kpk_kernel **names;       /* hash table by name, see names.c */
+    size_t names_mask;
+};
+
+/* Makes the instance's device current for the calling thread and remembers
+ * what was; leave() puts it back. If it cannot, the message says what is
+ * current now; leave() returns `st`, or KPK_ERR_DRIVER if `st` is a success. */
+kpk_status kpk_i_enter(const kpk_instance *inst, intptr_t *saved);
+kpk_status kpk_i_leave(const kpk_instance *inst, intptr_t saved, kpk_status st);
+
+/* An action under the instance's lock with its device current. */
+typedef kpk_status kpk_i_work(kpk_instance *inst, void *what);
+kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what);
+
+kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
+                           struct kpk_i_slot **out);
+
+#pragma GCC visibility pop
+
+#endif
