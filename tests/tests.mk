@@ -52,7 +52,7 @@ $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
 
-BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/occupancy.c $(addprefix src/cmd/,memory.c objfile.c)
+BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/occupancy.c $(addprefix src/cmd/,alloc.c objfile.c)
 $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(BUILD_TESTED:%.c=$(H)/obj/%.o)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)

@@ -1,12 +1,11 @@
 /* archive.c - AMD's kernel archives, and libraries whose code is there */
 #include "archive.h"
+#include "alloc.h"
+#include "json.h"
 
-#include "cmd.h"
-#include "memory.h"
-
-#include "../base/sha256.h"
 #include "../base/hipk.h"
 #include "../base/kpak.h"
+#include "../base/sha256.h"
 #include "../target_table.h"
 
 #include <elf.h>

@@ -1,8 +1,6 @@
 /* argument.c - reads arguments of a kernel from the command line */
 #include "argument.h"
-
-#include "cmd.h"
-#include "memory.h"
+#include "alloc.h"
 
 #include "kpack/types.h"
 

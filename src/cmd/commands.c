@@ -1,6 +1,8 @@
 /* commands.c - the tables of subcommands and options */
 #include "commands.h"
 
+#include <stddef.h>
+
 const struct command commands[] = {
     {"list", "[FILE]", "jK", 0, 1, cmd_list,
      "the modules of the pack, or the code objects in a file",

@@ -5,10 +5,17 @@
  * written, each file appears whole or not at all, and a list is written after
  * the archives that it names.
  */
-#include "cmd.h"
+#include "export.h"
+#include "alloc.h"
+#include "exit_status.h"
+#include "file_name.h"
+#include "hex.h"
+#include "json.h"
 #include "kpak_write.h"
-#include "memory.h"
-#include "scan.h"
+#include "objects.h"
+#include "own_pack.h"
+#include "search.h"
+#include "write.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -511,7 +518,8 @@ int cmd_export(const struct options *options)
     } else {
         export.source = options->words[0];
         status = EXIT_NO;
-        if (scan_file(options->words[0], &scan) && !cmd_print_faults(&scan)) {
+        if (search_file(options->words[0], &scan) &&
+            !objects_print_faults(&scan)) {
             gather_scan(&export, &scan);
             status = finish(&export);
         }
@@ -519,6 +527,6 @@ int cmd_export(const struct options *options)
     while (export.n > 0)
         free_item(&export.items[--export.n]);
     free(export.items);
-    scan_free(&scan);
+    search_free(&scan);
     return status;
 }

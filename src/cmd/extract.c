@@ -1,5 +1,11 @@
 /* extract.c - kpack extract: writes one code object of the pack to a file */
 #include "cmd.h"
+#include "exit_status.h"
+#include "export.h"
+#include "extract_file.h"
+#include "file_name.h"
+#include "own_pack.h"
+#include "write.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +28,6 @@ static kpk_status find(const kpk_module *module, const char *target,
                       selection.why);
     }
     return kpk_module_object(module, i, out);
-}
-
-const char *cmd_extension(const char *target)
-{
-    return strncmp(target, "sm_", 3) == 0        ? "cubin"
-           : strncmp(target, "compute_", 8) == 0 ? "ptx"
-                                                 : "hsaco";
 }
 
 int cmd_extract(const struct options *options)

@@ -1,6 +1,6 @@
 /* json.c - writes JSON, to standard output unless told otherwise */
-#include "cmd.h"
-#include "memory.h"
+#include "json.h"
+#include "alloc.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -4,8 +4,7 @@
  * maps, lists, texts and numbers of it, and only to be written.
  */
 #include "kpak_write.h"
-
-#include "memory.h"
+#include "alloc.h"
 
 #include <stdint.h>
 #include <stdlib.h>

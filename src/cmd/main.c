@@ -3,12 +3,7 @@
  * A file each does the work of a subcommand; see commands.c.
  */
 #include "commands.h"
-
-#ifndef CMD_PACK /* the build says which pack it carries */
-#define CMD_PACK kpk_candle
-#define CMD_PACK_HEADER <kpack/candle.h>
-#endif
-#include CMD_PACK_HEADER
+#include "exit_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const kpk_pack *const cmd_pack = &CMD_PACK;
 
 static void print_help(void)
 {
@@ -70,81 +63,6 @@ static int usage(const struct command *command, const char *fault,
                       command->words);
     (void)fprintf(stderr, "`kpack --help` lists commands and options\n");
     return EXIT_USAGE;
-}
-
-int cmd_failed(kpk_status st)
-{
-    (void)fprintf(stderr, "kpack: %s\n", kpk_error_message());
-    switch ((int)st) {
-    case KPK_ERR_NOMEM:
-        return EXIT_NO_MEMORY;
-    case KPK_ERR_NO_DRIVER:
-    case KPK_ERR_NO_DEVICE:
-        return EXIT_NO_GPU;
-    default:
-        return EXIT_NO;
-    }
-}
-
-void cmd_need(kpk_status st)
-{
-    if (st != KPK_OK)
-        exit(cmd_failed(st));
-}
-
-kpk_status cmd_find_object(const kpk_module *module, const char *target,
-                           size_t *out)
-{
-    kpk_object object = {.data = NULL};
-    kpk_status st = kpk_module_find_object(module, target, out);
-
-    if (st == KPK_OK)
-        st = kpk_module_object_info(module, *out, &object);
-    return st == KPK_OK && object.nbytes == 0 ? KPK_ERR_NO_TARGET : st;
-}
-
-/* How good a module is for a target: 2 has exactly that, 1 fits, 0 does not. */
-static int goodness(const kpk_module *module, const char *target)
-{
-    kpk_selection selection;
-    size_t object;
-
-    if (cmd_find_object(module, target, &object) == KPK_OK)
-        return 2;
-    return kpk_select(module, target, &selection) == KPK_OK;
-}
-
-const kpk_module *cmd_find_module(const char *name, const char *target)
-{
-    const kpk_module *module = kpk_pack_find(cmd_pack, name);
-
-    if (!module) {
-        (void)fprintf(
-            stderr,
-            "kpack: the pack has no module \"%s\"; `kpack list` shows "
-            "them\n",
-            name);
-        return NULL;
-    }
-    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
-        const kpk_module *other = kpk_pack_module(cmd_pack, i);
-
-        if (strcmp(kpk_module_name(other), name) == 0 &&
-            goodness(other, target) > goodness(module, target))
-            module = other;
-    }
-    return module;
-}
-
-void cmd_hex(const uint8_t *sha256, char hex[65])
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < 32; i++) {
-        hex[2 * i] = digits[sha256[i] >> 4];
-        hex[2 * i + 1] = digits[sha256[i] & 15];
-    }
-    hex[64] = '\0';
 }
 
 static bool parse_number(const char *text, int *out)

@@ -3,6 +3,7 @@
  * `kpack --manual | man -l -` shows it where it is not installed.
  */
 #include "commands.h"
+#include "exit_status.h"
 
 #include <ctype.h>
 #include <stdio.h>

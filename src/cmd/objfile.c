@@ -5,8 +5,7 @@
  * file is held against its size before it is followed.
  */
 #include "objfile.h"
-
-#include "memory.h"
+#include "alloc.h"
 
 #include <elf.h>
 #include <stdio.h>

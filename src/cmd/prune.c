@@ -12,10 +12,13 @@
  * one object file ends the work, and nothing is written. A kept code object
  * whose bytes do not match its SHA-256 ends it too.
  */
+#include "alloc.h"
 #include "cmd.h"
-#include "memory.h"
+#include "exit_status.h"
+#include "libzstd.h"
 #include "objfile.h"
-#include "scan.h"
+#include "search.h"
+#include "write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -306,7 +309,7 @@ int cmd_prune(const struct options *options)
                               "shall stay in the archive\n");
         return EXIT_USAGE;
     }
-    if (!scan_file(path, &prune.scan) || prune.scan.cut)
+    if (!search_file(path, &prune.scan) || prune.scan.cut)
         goto out;
     if (!objfile_is_archive(prune.scan.bytes, prune.scan.nbytes)) {
         (void)fprintf(stderr,
@@ -343,6 +346,6 @@ int cmd_prune(const struct options *options)
 out:
     free(out.data);
     free(prune.fates);
-    scan_free(&prune.scan);
+    search_free(&prune.scan);
     return status;
 }

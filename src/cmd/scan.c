@@ -2,10 +2,8 @@
 /* For memmem and SEEK_DATA; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "scan.h"
-
-#include "archive.h"
-#include "memory.h"
-#include "objfile.h"
+#include "alloc.h"
+#include "libzstd.h"
 
 #include "../base/sha256.h"
 
@@ -16,11 +14,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* What no code object is larger than; bounds what a hostile head can ask. */
-#define CONTENT_NBYTES_MAX ((uint64_t)1 << 30)
-/* Head and names: longer than any file name. */
-#define HEAD_NBYTES_MAX 8192u
 
 static bool cannot_read(const char *path, const char *why)
 {
@@ -137,63 +130,6 @@ bool scan_read(const char *path, struct scan *out)
     return ok;
 }
 
-/* The string at an offset of the head, if it ends in front of the data and
- * nothing in it can trouble a terminal. */
-static const char *name_at(const unsigned char *blob,
-                           const struct kpk_blob *head, uint32_t at)
-{
-    if (at < sizeof(*head) || at >= head->data_at)
-        return NULL;
-    for (uint32_t i = at; i < head->data_at; i++) {
-        if (blob[i] == '\0')
-            return (const char *)blob + at;
-        if (blob[i] <= ' ' || blob[i] > '~')
-            return NULL;
-    }
-    return NULL;
-}
-
-/* Whether the stored bytes can become as many as the head says. A block of zstd
- * takes at least 4 bytes and makes at most 128 KiB. */
-static bool is_possible_size(const struct kpk_blob *head)
-{
-    if (head->nbytes == 0)
-        return true;
-    if (head->nbytes > CONTENT_NBYTES_MAX)
-        return false;
-    return head->codec == KPK_CODEC_NONE
-               ? head->nbytes == head->stored_nbytes
-               : (head->nbytes - 1) >> 17 < head->stored_nbytes / 4;
-}
-
-/* Fills `out` from the blob at out->at; the fault is NULL if it is sound. */
-static const char *read_head(const struct scan *scan, struct found *out)
-{
-    const unsigned char *blob = scan->bytes + out->at;
-    const size_t left = scan->nbytes - out->at;
-    struct kpk_blob *head = &out->head;
-
-    if (left < sizeof(*head))
-        return "the file ends within its head";
-    memcpy(head, blob, sizeof(*head));
-    if (head->version != KPK_BLOB_VERSION)
-        return "a release of kpack made it whose heads are of another version";
-    if (head->data_at < sizeof(*head) || head->data_at > HEAD_NBYTES_MAX ||
-        head->data_at > left || head->stored_nbytes > left - head->data_at)
-        return "the file ends before it does";
-    if (head->codec > KPK_CODEC_ZSTD || head->kind > KPK_BLOB_DICTIONARY)
-        return "its head states an unknown kind";
-    if (!is_possible_size(head))
-        return "its head states an impossible size";
-    out->pack = name_at(blob, head, head->pack);
-    out->module = name_at(blob, head, head->module);
-    out->target = name_at(blob, head, head->target);
-    if (!out->pack || !out->module || !out->target)
-        return "its head has no proper names";
-    out->stored = blob + head->data_at;
-    return NULL;
-}
-
 struct found *scan_add(struct scan *scan)
 {
     struct found *found;
@@ -209,90 +145,8 @@ struct found *scan_add(struct scan *scan)
     return found;
 }
 
-static void add(struct scan *scan, size_t at)
-{
-    struct found *found = scan_add(scan);
-
-    found->at = at;
-    found->fault = read_head(scan, found);
-}
-
-/* As `ar rcT` makes them, and some build systems of their libraries. */
-static bool is_thin(const struct scan *scan)
-{
-    static const char magic[] = "!<thin>\n";
-
-    return scan->nbytes >= strlen(magic) &&
-           memcmp(scan->bytes, magic, strlen(magic)) == 0;
-}
-
-/* Says of a file whether it was cut short, and if it has nothing. */
-static bool judge(struct scan *scan)
-{
-    const uint64_t whole = objfile_whole_nbytes(scan->bytes, scan->nbytes);
-
-    scan->cut = whole > scan->nbytes;
-    if (scan->cut)
-        (void)fprintf(stderr,
-                      "kpack: %s is cut short: it has %zu of at least %llu "
-                      "bytes%s\n",
-                      scan->path, scan->nbytes, (unsigned long long)whole,
-                      scan->n ? "" : ", and no pack made by kpack in them");
-    else if (!scan->n)
-        (void)fprintf(
-            stderr, "kpack: %s holds no pack made by kpack%s\n", scan->path,
-            is_thin(scan) ? ": it is a thin archive, of the names of object "
-                            "files alone. `ar t` lists them"
-                          : "");
-    return scan->n > 0;
-}
-
-/* The heads that begin in one part of the file that is no hole, from `at` on,
- * which is where the last code object ended. */
-static size_t find_heads(struct scan *out, const struct extent *part, size_t at)
-{
-    /* In two pieces, so that this very program does not seem to have one. */
-    static const unsigned char tail[] = {'B', 'L', 'O', 'B',
-                                         KPK_BLOB_MAGIC_TAIL};
-    unsigned char magic[16] = "KPACK ";
-    /* The magic's last byte may be the first one of a hole. */
-    const size_t end = part->to + (part->to < out->nbytes);
-
-    memcpy(magic + 6, tail, sizeof(tail));
-    if (at < part->from)
-        at = part->from;
-    while (at < end) {
-        const unsigned char *next =
-            memmem(out->bytes + at, end - at, magic, sizeof(magic));
-        const struct found *found;
-
-        if (!next)
-            break;
-        add(out, (size_t)(next - out->bytes));
-        found = &out->found[out->n - 1];
-        at = found->at + sizeof(magic);
-        if (!found->fault)
-            at = found->at + found->head.data_at + found->head.stored_nbytes;
-    }
-    return at;
-}
-
-bool scan_file(const char *path, struct scan *out)
-{
-    size_t at = 0;
-
-    if (!scan_read(path, out))
-        return false;
-    if (archive_scan(out))
-        return archive_is_sound(out);
-    for (size_t i = 0; i < out->ndata; i++)
-        at = find_heads(out, &out->data[i], at);
-    return archive_scan_library(out) || judge(out);
-}
-
 void scan_free(struct scan *scan)
 {
-    archive_free(scan);
     if (scan->map)
         (void)munmap(scan->map, scan->map_nbytes);
     free(scan->data);

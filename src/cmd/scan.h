@@ -1,9 +1,4 @@
-/* scan.h - the code objects in somebody's file
- *
- * They are found by the magic of their heads (struct kpk_blob), whatever the
- * file is: program, shared object, archive, stripped or not. Nothing in the
- * file is believed before it is held against the file's size.
- */
+/* scan.h - a file that was read, and the code objects that were found in it */
 #ifndef KPK_CMD_SCAN_H
 #define KPK_CMD_SCAN_H
 
@@ -48,15 +43,12 @@ struct scan {
     bool cut; /* the file's own headers state more than there is */
 };
 
-/* Reads the file and finds what is in it. False, with a sentence printed, if
- * it cannot be read or holds no pack; that it was cut short is printed, too.
- * Freed by scan_free() either way. */
-bool scan_file(const char *path, struct scan *out);
+/* Reads the file. False, with a sentence printed, if it cannot be read. Freed
+ * by scan_free() either way. */
+bool scan_read(const char *path, struct scan *out);
 void scan_free(struct scan *scan);
 
-/* The parts of scan_file(): reads the file, false with a sentence printed if it
- * cannot be read; and adds an empty one to what was found. */
-bool scan_read(const char *path, struct scan *out);
+/* Adds an empty one to what was found. */
 struct found *scan_add(struct scan *scan);
 
 /* Decodes what needs nothing else of the file; as scan_content(), but without
@@ -76,14 +68,5 @@ bool scan_is_object(const struct found *found);
  */
 const char *scan_content(const struct scan *scan, const struct found *found,
                          unsigned char **out);
-
-/* zstd.c: libzstd, which zstd_load() loads when a compressed pack is met; the
- * others want it loaded. They return NULL, or the reason why not. */
-const char *zstd_load(void);
-const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
-                        size_t src_nbytes, const void *dictionary,
-                        size_t dictionary_nbytes);
-const char *zstd_encode(const void *src, size_t src_nbytes, void **dst,
-                        size_t *dst_nbytes);
 
 #endif

@@ -8,8 +8,9 @@
  * it: who writes a file holds a lock on it, which ends with the process, also
  * one in another container or on another host.
  */
-#include "cmd.h"
-#include "memory.h"
+#include "write.h"
+#include "alloc.h"
+#include "exit_status.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -268,4 +269,13 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes,
                             : NULL);
     free(path);
     return ok ? EXIT_DONE : cmd_write_failed(name);
+}
+
+bool cmd_make_folder(const char *folder)
+{
+    if (strlen(folder) >= FOLDER_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return mkdir(folder, 0777) == 0 || errno == EEXIST;
 }

@@ -117,12 +117,12 @@ check "verify without one" says 1 "DAMAGED: module m for $root" "$kpack" verify 
 for name in createDCtx freeDCtx decompress_usingDict createCCtx freeCCtx CCtx_setParameter compress2 \
     compressBound isError getErrorName; do
     name=ZSTD_$name
-    check "the command asks for $name" grep -q "^    X(.*$name," src/cmd/zstd.c
+    check "the command asks for $name" grep -q "^    X(.*$name," src/cmd/libzstd.c
     check "a libzstd without $name" fake "-DWITHOUT_$name"
     check "is refused" says 1 "this machine's libzstd.so.1 has no $name" \
         "$kpack" extract "$WORK/kept-$anew.a" m "$anew" -o "$WORK/out"
 done
-check "and for no other" test "$(grep -c '^    X(.*ZSTD_' src/cmd/zstd.c)" -eq 10
+check "and for no other" test "$(grep -c '^    X(.*ZSTD_' src/cmd/libzstd.c)" -eq 10
 check "a libzstd that fails" fake
 for failing in createDCtx memory; do
     check "$failing fails" says 5 "out of memory" "$kpack" extract "$WORK/kept-$anew.a" m "$anew" -o "$WORK/out"

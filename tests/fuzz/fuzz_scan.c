@@ -2,7 +2,7 @@
  * into: packs by their heads, and archives of object files */
 #define _GNU_SOURCE /* memfd_create */
 #include "../../src/cmd/objfile.h"
-#include "../../src/cmd/scan.h"
+#include "../../src/cmd/search.h"
 #include "fuzz.h"
 #include "mutate.h"
 
@@ -21,7 +21,7 @@ static void scan(const uint8_t *data, size_t nbytes)
     if (fd < 0 || write(fd, data, nbytes) != (ssize_t)nbytes)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (scan_file(path, &found))
+    if (search_file(path, &found))
         for (size_t i = 0; i < found.n; i++) {
             unsigned char *content = NULL;
 
@@ -31,7 +31,7 @@ static void scan(const uint8_t *data, size_t nbytes)
                 !scan_content(&found, &found.found[i], &content))
                 free(content);
         }
-    scan_free(&found);
+    search_free(&found);
     close(fd);
 }
 

@@ -1,13 +1,14 @@
-/* zstd.c - libzstd, loaded when a file with a compressed pack is looked at
+/* libzstd.c - libzstd, loaded when a file with a compressed pack is looked at
  *
  * The command is built without libzstd's headers and starts without the
  * library, as most packs need neither. Types and values are those of zstd.h,
  * stable since 1.4.
  */
-#include "memory.h"
-#include "scan.h"
+#include "libzstd.h"
+#include "alloc.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

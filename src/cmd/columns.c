@@ -1,8 +1,9 @@
-/* table.c - text in aligned columns on standard output */
-#include "cmd.h"
-#include "memory.h"
+/* columns.c - text in aligned columns on standard output */
+#include "columns.h"
+#include "alloc.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

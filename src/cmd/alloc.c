@@ -1,10 +1,10 @@
-/* memory.c - memory for the command, which ends where there is none
+/* alloc.c - memory for the command, which ends where there is none
  *
  * A table without a row or an archive pruned in part would be a wrong answer.
  * Nothing is written to a file before all memory for it is there.
  */
-#include "memory.h"
-#include "cmd.h"
+#include "alloc.h"
+#include "exit_status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* memory.h - memory for the command: never NULL, freed by free()
+/* alloc.h - memory for the command: never NULL, freed by free()
  *
  * Where there is none the command ends, with EXIT_NO_MEMORY.
  */
-#ifndef KPK_CMD_MEMORY_H
-#define KPK_CMD_MEMORY_H
+#ifndef KPK_CMD_ALLOC_H
+#define KPK_CMD_ALLOC_H
 
 #include <stddef.h>
 

@@ -1,0 +1,57 @@
+/* own_pack.c - the pack that the command carries */
+#include "own_pack.h"
+
+#ifndef CMD_PACK /* the build says which pack it carries */
+#define CMD_PACK kpk_candle
+#define CMD_PACK_HEADER <kpack/candle.h>
+#endif
+#include CMD_PACK_HEADER
+
+#include <stdio.h>
+#include <string.h>
+
+const kpk_pack *const cmd_pack = &CMD_PACK;
+
+kpk_status cmd_find_object(const kpk_module *module, const char *target,
+                           size_t *out)
+{
+    kpk_object object = {.data = NULL};
+    kpk_status st = kpk_module_find_object(module, target, out);
+
+    if (st == KPK_OK)
+        st = kpk_module_object_info(module, *out, &object);
+    return st == KPK_OK && object.nbytes == 0 ? KPK_ERR_NO_TARGET : st;
+}
+
+/* How good a module is for a target: 2 has exactly that, 1 fits, 0 does not. */
+static int goodness(const kpk_module *module, const char *target)
+{
+    kpk_selection selection;
+    size_t object;
+
+    if (cmd_find_object(module, target, &object) == KPK_OK)
+        return 2;
+    return kpk_select(module, target, &selection) == KPK_OK;
+}
+
+const kpk_module *cmd_find_module(const char *name, const char *target)
+{
+    const kpk_module *module = kpk_pack_find(cmd_pack, name);
+
+    if (!module) {
+        (void)fprintf(
+            stderr,
+            "kpack: the pack has no module \"%s\"; `kpack list` shows "
+            "them\n",
+            name);
+        return NULL;
+    }
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *other = kpk_pack_module(cmd_pack, i);
+
+        if (strcmp(kpk_module_name(other), name) == 0 &&
+            goodness(other, target) > goodness(module, target))
+            module = other;
+    }
+    return module;
+}

@@ -1,0 +1,20 @@
+/* own_pack.h - the pack that the command carries */
+#ifndef KPK_CMD_OWN_PACK_H
+#define KPK_CMD_OWN_PACK_H
+
+#include "kpack.h"
+
+#include <stddef.h>
+
+extern const kpk_pack *const cmd_pack;
+
+/* The module of that name; of several, which imported packs have, the one for
+ * that target. NULL, with a sentence printed, if there is none. */
+const kpk_module *cmd_find_module(const char *name, const char *target);
+
+/* The code object of exactly that target ID that is still in the module: what
+ * `kpack prune` took out has left its row. */
+kpk_status cmd_find_object(const kpk_module *module, const char *target,
+                           size_t *out);
+
+#endif

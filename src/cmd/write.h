@@ -1,0 +1,20 @@
+/* write.h - a file appears whole or not at all */
+#ifndef KPK_CMD_WRITE_H
+#define KPK_CMD_WRITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes a file whole or not at all; "-" is standard output. A new one gets the
+ * mode of the file `like`, if that is not NULL. */
+int cmd_write_file(const char *name, const void *data, size_t nbytes,
+                   const char *like);
+/* Says that it cannot be written, and why: errno. */
+int cmd_write_failed(const char *name);
+
+/* Makes a folder, unless it exists. False: errno says why not. A name is
+ * shorter than FOLDER_MAX bytes. */
+enum { FOLDER_MAX = 3000 };
+bool cmd_make_folder(const char *folder);
+
+#endif
