@@ -67,11 +67,6 @@ static CUdeviceptr address(const void *ptr)
 
 /* ---- HIP's functions ---------------------------------------------------- */
 
-static hipError_t runtime_version(int *out)
-{
-    return CALL(cuDriverGetVersion, (out));
-}
-
 static const char *error_name(hipError_t error)
 {
     const char *name = NULL;
@@ -90,11 +85,6 @@ static hipError_t device_count(int *out)
 {
     *out = ndevices;
     return CUDA_SUCCESS;
-}
-
-static hipError_t device_synchronize(void)
-{
-    return CALL(cuCtxSynchronize, ());
 }
 
 /* The first line of what the compiler of PTX said. */
@@ -116,9 +106,8 @@ static hipError_t load_data(hipModule_t *out, const void *image)
 
     compile_text[0] = '\0';
     if (memcmp(image, elf, sizeof(elf)) == 0)
-        return CALL(cuModuleLoadData, ((CUmodule *)out, image));
-    error =
-        CALL(cuModuleLoadDataEx, ((CUmodule *)out, image, 2, options, values));
+        return CALL(cuModuleLoadData, (out, image));
+    error = CALL(cuModuleLoadDataEx, (out, image, 2, options, values));
     if (error != CUDA_SUCCESS)
         keep_log(log);
     return error;
@@ -128,13 +117,7 @@ static hipError_t load_data_ex(hipModule_t *out, const void *image, unsigned n,
                                hipJitOption *options, void **values)
 {
     compile_text[0] = '\0';
-    return CALL(cuModuleLoadDataEx,
-                ((CUmodule *)out, image, n, options, values));
-}
-
-static hipError_t unload(hipModule_t module)
-{
-    return CALL(cuModuleUnload, ((CUmodule)module));
+    return CALL(cuModuleLoadDataEx, (out, image, n, options, values));
 }
 
 /* A launch asks for dynamic shared memory as it needs it; CUDA wants to be told
@@ -162,13 +145,12 @@ static hipError_t get_function(hipFunction_t *out, hipModule_t module,
                                const char *name)
 {
     CUfunction function = NULL;
-    CUresult error =
-        CALL(cuModuleGetFunction, (&function, (CUmodule)module, name));
+    CUresult error = CALL(cuModuleGetFunction, (&function, module, name));
 
     if (error == CUDA_SUCCESS)
         error = allow_shared(function);
     if (error == CUDA_SUCCESS)
-        *out = (hipFunction_t)function;
+        *out = function;
     return error;
 }
 
@@ -176,18 +158,11 @@ static hipError_t get_global(void **out, size_t *nbytes, hipModule_t module,
                              const char *name)
 {
     CUdeviceptr at = 0;
-    CUresult error =
-        CALL(cuModuleGetGlobal, (&at, nbytes, (CUmodule)module, name));
+    CUresult error = CALL(cuModuleGetGlobal, (&at, nbytes, module, name));
 
     if (error == CUDA_SUCCESS)
         *out = (void *)(uintptr_t)at; /* NOLINT: an address of the device */
     return error;
-}
-
-static hipError_t func_get_attribute(int *out, hipFunction_attribute attribute,
-                                     hipFunction_t function)
-{
-    return CALL(cuFuncGetAttribute, (out, attribute, (CUfunction)function));
 }
 
 /* HIP's list is buffer, its size and an end, which CUDA writes as 0; NULL stays
@@ -207,9 +182,8 @@ static hipError_t launch(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
 {
     void *list[NUM_EXTRA];
 
-    return CALL(cuLaunchKernel,
-                ((CUfunction)f, gx, gy, gz, bx, by, bz, shared,
-                 (CUstream)stream, params, cuda_extra(extra, list)));
+    return CALL(cuLaunchKernel, (f, gx, gy, gz, bx, by, bz, shared, stream,
+                                 params, cuda_extra(extra, list)));
 }
 
 /* Sizes are threads here. KPK_LAUNCH_ANY_ORDER is a permission; CUDA has no
@@ -224,23 +198,13 @@ static hipError_t ext_launch(hipFunction_t f, uint32_t tx, uint32_t ty,
 
     (void)flags;
     if (start)
-        error = CALL(cuEventRecord, ((CUevent)start, (CUstream)stream));
+        error = CALL(cuEventRecord, (start, stream));
     if (error == CUDA_SUCCESS)
         error = launch(f, tx / bx, ty / by, tz / bz, bx, by, bz,
                        (unsigned)shared, stream, params, extra);
     if (error == CUDA_SUCCESS && stop)
-        error = CALL(cuEventRecord, ((CUevent)stop, (CUstream)stream));
+        error = CALL(cuEventRecord, (stop, stream));
     return error;
-}
-
-static hipError_t launch_cooperative(hipFunction_t f, unsigned gx, unsigned gy,
-                                     unsigned gz, unsigned bx, unsigned by,
-                                     unsigned bz, unsigned shared,
-                                     hipStream_t stream, void **params)
-{
-    return CALL(cuLaunchCooperativeKernel,
-                ((CUfunction)f, gx, gy, gz, bx, by, bz, shared,
-                 (CUstream)stream, params));
 }
 
 static hipError_t launch_with(hipFunction_t f, const kpk_shape *shape,
@@ -249,7 +213,7 @@ static hipError_t launch_with(hipFunction_t f, const kpk_shape *shape,
 {
     CUlaunchAttribute attributes[2], *next = attributes;
     CUlaunchConfig config = {.shared_nbytes = shape->shared_nbytes,
-                             .stream = (CUstream)stream,
+                             .stream = stream,
                              .attributes = attributes};
 
     for (int i = 0; i < 3; i++) {
@@ -265,7 +229,7 @@ static hipError_t launch_with(hipFunction_t f, const kpk_shape *shape,
         next++->value.early = 1;
     }
     config.nattributes = (unsigned)(next - attributes);
-    return CALL(cuLaunchKernelEx, (&config, (CUfunction)f, params, NULL));
+    return CALL(cuLaunchKernelEx, (&config, f, params, NULL));
 }
 
 /* 0 bytes are a success and NULL, as with HIP. */
@@ -302,23 +266,11 @@ static hipError_t fill(void *dst, int value, size_t nbytes)
                : CUDA_SUCCESS;
 }
 
-static hipError_t stream_synchronize(hipStream_t stream)
-{
-    return CALL(cuStreamSynchronize, ((CUstream)stream));
-}
-
-static hipError_t max_active_blocks(int *out, hipFunction_t f, int block,
-                                    size_t shared)
-{
-    return CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,
-                (out, (CUfunction)f, block, shared));
-}
-
 static hipError_t max_potential_block(int *grid, int *block, hipFunction_t f,
                                       size_t shared, int most)
 {
     return CALL(cuOccupancyMaxPotentialBlockSize,
-                (grid, block, (CUfunction)f, NULL, shared, most));
+                (grid, block, f, NULL, shared, most));
 }
 
 /* ---- devices ------------------------------------------------------------ */
@@ -447,6 +399,41 @@ static kpk_status leave(const struct kpk_i_gpu *gpu, int device, intptr_t saved,
     return st;
 }
 
+/* HIP's functions that take an adapter, and the function of the driver that it
+ * calls: where a driver lacks the one the other is NULL. */
+/* clang-format off */
+#define ADAPTER_TABLE(X)                                                       \
+    X(hipGetErrorName,          error_name,          cuGetErrorName)           \
+    X(hipGetErrorString,        error_string,        cuGetErrorString)         \
+    X(hipGetDeviceCount,        device_count,        cuDeviceGetCount)         \
+    X(hipModuleLoadData,        load_data,           cuModuleLoadData)         \
+    X(hipModuleLoadDataEx,      load_data_ex,        cuModuleLoadDataEx)       \
+    X(hipModuleGetFunction,     get_function,        cuModuleGetFunction)      \
+    X(hipModuleGetGlobal,       get_global,          cuModuleGetGlobal)        \
+    X(hipModuleLaunchKernel,    launch,              cuLaunchKernel)           \
+    X(hipExtModuleLaunchKernel, ext_launch,          cuEventRecord)            \
+    X(hipMalloc,                allocate,            cuMemAlloc)               \
+    X(hipFree,                  release,             cuMemFree)                \
+    X(hipMemcpy,                copy,                cuMemcpyHtoD)             \
+    X(hipMemset,                fill,                cuMemsetD8)               \
+    X(hipModuleOccupancyMaxPotentialBlockSize,                                 \
+                                max_potential_block, cuOccupancyMaxPotentialBlockSize)
+/* clang-format on */
+
+/* Functions that newer drivers have dropped, and what to do instead. */
+static const struct {
+    const char *hip, *cuda, *instead;
+} dropped[] = {
+    {"hipModuleGetTexRef", "cuModuleGetTexRef",
+     "Pass the kernel a texture object, which cuTexObjectCreate() makes, as an "
+     "argument"},
+    {"hipModuleLaunchCooperativeKernelMultiDevice",
+     "cuLaunchCooperativeKernelMultiDevice",
+     "Launch on each device with KPK_LAUNCH_COOPERATIVE of kpk_launch_ex(), "
+     "and let the host or events keep them in step"},
+};
+enum { NDROPPED = sizeof(dropped) / sizeof(dropped[0]) };
+
 static const char *second_of(const char *const pairs[][2], size_t n,
                              const char *first)
 {
@@ -457,51 +444,46 @@ static const char *second_of(const char *const pairs[][2], size_t n,
     return NULL;
 }
 
+#define X(hip, cuda_name) {#hip, #cuda_name},
+static const char *const same_names[][2] = {KPK_CUDA_SAME_TABLE(X)};
+#undef X
+#define X(hip, adapter, cuda_name) {#hip, #cuda_name},
+static const char *const adapter_names[][2] = {ADAPTER_TABLE(X)};
+#undef X
+enum {
+    NSAME = sizeof(same_names) / sizeof(same_names[0]),
+    NADAPTERS = sizeof(adapter_names) / sizeof(adapter_names[0])
+};
+
 /* The CUDA name for messages about functions that did not fail: an absent
  * function, or a call without a result. */
 static const char *call_name(const char *hip_name)
 {
-    static const char *const names[][2] = {
-        {"hipGetDeviceCount", "cuDeviceGetCount"},
-        {"hipModuleLoadData", "cuModuleLoadData"},
-        {"hipModuleLoadDataEx", "cuModuleLoadDataEx"},
-        {"hipModuleGetFunction", "cuModuleGetFunction"},
-        {"hipModuleGetGlobal", "cuModuleGetGlobal"},
-        {"hipMalloc", "cuMemAlloc"},
-        {"hipModuleGetTexRef", "cuModuleGetTexRef"},
-        {"hipExtModuleLaunchKernel", "cuEventRecord"},
-        {"hipModuleLaunchCooperativeKernel", "cuLaunchCooperativeKernel"},
-        {"hipModuleLaunchCooperativeKernelMultiDevice",
-         "cuLaunchCooperativeKernelMultiDevice"},
-        {"hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
-         "cuOccupancyMaxActiveBlocksPerMultiprocessor"},
-        {"hipModuleOccupancyMaxPotentialBlockSize",
-         "cuOccupancyMaxPotentialBlockSize"},
-    };
+    const char *name = second_of(same_names, NSAME, hip_name);
 
-    const char *name =
-        second_of(names, sizeof(names) / sizeof(names[0]), hip_name);
-
+    if (!name)
+        name = second_of(adapter_names, NADAPTERS, hip_name);
+    for (int i = 0; i < NDROPPED && !name; i++) {
+        if (strcmp(dropped[i].hip, hip_name) == 0)
+            name = dropped[i].cuda;
+    }
     return name ? name : hip_name;
-}
-
-static const char *instead(const char *hip_name)
-{
-    static const char *const advice[][2] = {
-        {"hipModuleGetTexRef", "Pass the kernel a texture object, which "
-                               "cuTexObjectCreate() makes, as an argument"},
-        {"hipModuleLaunchCooperativeKernelMultiDevice",
-         "Launch on each device with KPK_LAUNCH_COOPERATIVE of "
-         "kpk_launch_ex(), and let the host or events keep them in step"},
-    };
-
-    return second_of(advice, sizeof(advice) / sizeof(advice[0]), hip_name);
 }
 
 static const char *failed_name(const char *hip_name)
 {
-    (void)hip_name;
-    return called;
+    const char *name = second_of(same_names, NSAME, hip_name);
+
+    return name ? name : called;
+}
+
+static const char *instead(const char *hip_name)
+{
+    for (int i = 0; i < NDROPPED; i++) {
+        if (strcmp(dropped[i].hip, hip_name) == 0)
+            return dropped[i].instead;
+    }
+    return NULL;
 }
 
 static const char *compile_log(void)
@@ -511,27 +493,9 @@ static const char *compile_log(void)
 
 /* ---- finding it --------------------------------------------------------- */
 
-/* Absent from CUDA, and hence NULL here: texture references and cooperative
- * launches over several devices, which newer drivers dropped, and what only
- * hip.c's describe() and enter() call. */
+/* NULL stay functions that were dropped, and those that only hip_device.c
+ * calls. */
 struct kpk_i_gpu kpk_i_cuda = {
-    .hipRuntimeGetVersion = runtime_version,
-    .hipGetErrorName = error_name,
-    .hipGetErrorString = error_string,
-    .hipGetDeviceCount = device_count,
-    .hipDeviceSynchronize = device_synchronize,
-    .hipModuleLoadData = load_data,
-    .hipModuleLoadDataEx = load_data_ex,
-    .hipModuleUnload = unload,
-    .hipModuleGetFunction = get_function,
-    .hipModuleLaunchKernel = launch,
-    .hipMalloc = allocate,
-    .hipFree = release,
-    .hipMemcpy = copy,
-    .hipMemset = fill,
-    .hipStreamSynchronize = stream_synchronize,
-    .hipModuleGetGlobal = get_global,
-    .hipFuncGetAttribute = func_get_attribute,
     .describe = describe,
     .enter = enter,
     .leave = leave,
@@ -569,16 +533,14 @@ static kpk_status bind_functions(void *handle, const char *what)
                           "%s is no CUDA driver that kpack can use: it has no "
                           "%s. A driver of CUDA 11.0 or newer is needed",
                           what, missing);
-    kpk_i_cuda.hipExtModuleLaunchKernel =
-        cuda.cuEventRecord ? ext_launch : NULL;
-    kpk_i_cuda.hipModuleLaunchCooperativeKernel =
-        cuda.cuLaunchCooperativeKernel ? launch_cooperative : NULL;
+#define X(hip, cuda_name) kpk_i_cuda.hip = cuda.cuda_name;
+    KPK_CUDA_SAME_TABLE(X)
+#undef X
+#define X(hip, adapter, cuda_name)                                             \
+    kpk_i_cuda.hip = cuda.cuda_name ? (adapter) : NULL;
+    ADAPTER_TABLE(X)
+#undef X
     kpk_i_cuda.launch_with = cuda.cuLaunchKernelEx ? launch_with : NULL;
-    kpk_i_cuda.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor =
-        cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor ? max_active_blocks
-                                                         : NULL;
-    kpk_i_cuda.hipModuleOccupancyMaxPotentialBlockSize =
-        cuda.cuOccupancyMaxPotentialBlockSize ? max_potential_block : NULL;
     return KPK_OK;
 }
 

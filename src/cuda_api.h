@@ -7,16 +7,19 @@
 #ifndef KPK_CUDA_API_H
 #define KPK_CUDA_API_H
 
+#include "hip_api.h"
+
 #include <stddef.h>
 
-typedef int CUresult;
+/* Handles that HIP's callers hand on, unseen, are the same here. */
+typedef hipError_t CUresult;
+typedef hipModule_t CUmodule;
+typedef hipFunction_t CUfunction;
+typedef hipEvent_t CUevent;
+typedef hipStream_t CUstream;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-typedef struct CUevent_st *CUevent;
-typedef struct CUstream_st *CUstream;
 
 /* The used part of cuda.h's CUlaunchAttribute and CUlaunchConfig. */
 enum {
@@ -94,6 +97,18 @@ typedef struct CUlaunchConfig {
     X(false, cuOccupancyMaxPotentialBlockSize,                                \
       cuOccupancyMaxPotentialBlockSize,                                       \
       (int *, int *, CUfunction, size_t (*)(int), size_t, int))
+
+/* HIP's functions that one of CUDA's has the arguments of. The others have an
+ * adapter in cuda.c. */
+#define KPK_CUDA_SAME_TABLE(X)                                                \
+    X(hipRuntimeGetVersion, cuDriverGetVersion)                               \
+    X(hipDeviceSynchronize, cuCtxSynchronize)                                 \
+    X(hipModuleUnload, cuModuleUnload)                                        \
+    X(hipFuncGetAttribute, cuFuncGetAttribute)                                \
+    X(hipModuleLaunchCooperativeKernel, cuLaunchCooperativeKernel)            \
+    X(hipStreamSynchronize, cuStreamSynchronize)                              \
+    X(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,                     \
+      cuOccupancyMaxActiveBlocksPerMultiprocessor)
 /* clang-format on */
 
 #endif

@@ -9,7 +9,6 @@
 #define KPK_GPU_H
 
 #include "hip_api.h"
-#include "hip_types.h"
 #include "internal.h"
 
 struct kpk_i_gpu {

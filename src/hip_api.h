@@ -1,5 +1,11 @@
 /* hip_api.h - the HIP functions that kpack calls, all of them, once
  *
+ * kpack is built without HIP's headers, so the types of the functions are here,
+ * too. Handles are pointers to types that stay incomplete and enumerations are
+ * ints, as HIP's ABI has them on every platform that it runs on.
+ * tests/unit/test_hip_types.c holds the rows against the real header, and so
+ * defines KPK_HIP_ROWS_ALONE.
+ *
  * A row: needed (its absence makes a HIP library useless to kpack) or not
  * (calls that want it fail with KPK_ERR_UNSUPPORTED), result type, name,
  * argument types. A call to a new function starts with a row here.
@@ -9,6 +15,9 @@
  */
 #ifndef KPK_HIP_API_H
 #define KPK_HIP_API_H
+
+#include <stddef.h>
+#include <stdint.h>
 
 /* clang-format off */
 #define KPK_HIP_TABLE(X)                                                       \
@@ -59,5 +68,49 @@
     X(false, hipError_t,   hipModuleLaunchCooperativeKernelMultiDevice,        \
       (hipFunctionLaunchParams *, unsigned, unsigned))
 /* clang-format on */
+
+#ifndef KPK_HIP_ROWS_ALONE
+
+typedef int hipError_t;
+typedef int hipMemcpyKind;
+typedef int hipJitOption;
+typedef int hipFunction_attribute;
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef struct textureReference textureReference;
+
+/* One kernel of a cooperative launch over several devices. */
+typedef struct hipFunctionLaunchParams {
+    hipFunction_t function;
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared_nbytes;
+    hipStream_t stream;
+    void **params;
+} hipFunctionLaunchParams;
+_Static_assert(sizeof(hipFunctionLaunchParams) == 56 &&
+                   offsetof(hipFunctionLaunchParams, shared_nbytes) == 32 &&
+                   offsetof(hipFunctionLaunchParams, stream) == 40 &&
+                   offsetof(hipFunctionLaunchParams, params) == 48,
+               "HIP's hipFunctionLaunchParams, since 5.5");
+
+/* Two layouts, read by offset: see hip_device.c. */
+typedef struct hipDeviceProp_t hipDeviceProp_t;
+typedef struct hipDeviceProp_tR0600 hipDeviceProp_tR0600;
+
+/* The values that kpack looks at. They are the same in every release. */
+enum {
+    hipSuccess = 0,
+    hipErrorNoDevice = 100,
+    hipErrorInvalidDevice = 101,
+    hipErrorNotFound = 500,
+    hipErrorNotSupported = 801,
+    hipMemcpyHostToDevice = 1,
+    hipMemcpyDeviceToHost = 2
+};
+
+#endif /* KPK_HIP_ROWS_ALONE */
 
 #endif

@@ -24,10 +24,10 @@ fake_flags = -Wl,-soname,libamdhip64.so.10
 fake_flags_5 = -DFAKE_HIP_5 -Wl,-soname,libamdhip64.so.5
 fake_flags_broken = -DFAKE_HIP_BROKEN
 .SECONDARY: $(FAKES)
-$(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/stamp/cc
+$(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h src/hip_api.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
 	  $(fake_flags$(subst .,,$*)) -o $@ $< -ldl -pthread
-$(H)/test/unit/fake_cuda.so: tests/unit/fake_cuda.c tests/unit/fake_cuda.h $(H)/stamp/cc
+$(H)/test/unit/fake_cuda.so: tests/unit/fake_cuda.c tests/unit/fake_cuda.h src/hip_api.h src/cuda_api.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $<

@@ -20,7 +20,7 @@ $(H)/obj/tests/gpu/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
 $(H)/obj/tests/gpu/metadata.o: $(PACK_HEADER)
 
 STAND_IN := $(H)/test/gpu/stand_in.so
-$(STAND_IN): tests/gpu/stand_in.c tests/unit/fake_cuda.c tests/unit/fake_cuda.h $(H)/stamp/cc
+$(STAND_IN): tests/gpu/stand_in.c tests/unit/fake_cuda.c tests/unit/fake_cuda.h src/hip_api.h src/cuda_api.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared -o $@ $<
 

@@ -14,6 +14,11 @@
 #include "../unit/fake_cuda.c"
 #undef cuFuncGetAttribute
 
+/* Each function is declared, then defined. */
+#define FUNCTION(name, arguments)                                              \
+    API int name arguments;                                                    \
+    int name arguments
+
 /* Reads numbers from a list, one character before each. */
 static int numbers_of(const char *variable, int *out, int most)
 {
@@ -36,8 +41,7 @@ __attribute__((constructor)) static void read_environment(void)
         numbers_of("STAND_IN_DEVICES", fake_cuda.capability, 4);
 }
 
-FUNCTION(cuFuncGetAttribute,
-         (int *out, int attribute, struct function *function))
+FUNCTION(cuFuncGetAttribute, (int *out, int attribute, CUfunction function))
 {
     int values[16];
     const int n = numbers_of("STAND_IN_ATTRIBUTES", values, 16);
@@ -48,8 +52,8 @@ FUNCTION(cuFuncGetAttribute,
     return SUCCESS;
 }
 
-FUNCTION(cuFuncGetParamInfo, (struct function * function, size_t index,
-                              size_t *offset, size_t *nbytes))
+FUNCTION(cuFuncGetParamInfo,
+         (CUfunction function, size_t index, size_t *offset, size_t *nbytes))
 {
     int values[64];
     const int n = numbers_of("STAND_IN_PARAMS", values, 64);
@@ -64,7 +68,7 @@ FUNCTION(cuFuncGetParamInfo, (struct function * function, size_t index,
 
 /* Calls of tests/ways beside kpack. */
 
-FUNCTION(cuCtxSetCurrent, (struct context * context))
+FUNCTION(cuCtxSetCurrent, (CUcontext context))
 {
     ENTER();
     stack[0] = context;

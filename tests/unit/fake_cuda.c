@@ -4,12 +4,18 @@
  */
 #include "fake_cuda.h"
 
+#include "cuda_api.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
+
+#define X(need, name, exported, args) API CUresult exported args;
+KPK_CUDA_TABLE(X)
+#undef X
 
 enum {
     SUCCESS = 0,
@@ -25,24 +31,25 @@ enum {
 
 enum { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_NBYTES = 6 };
 
-struct context {
+struct CUctx_st {
     int device;
 };
 
-struct module {
-    struct module *next; /* keeps modules that were not unloaded reachable */
+struct ihipModule_t {
+    struct ihipModule_t
+        *next; /* keeps modules that were not unloaded reachable */
     int device;
     int nfunctions;
-    struct function {
-        struct module *module;
+    struct ihipModuleSymbol_t {
+        struct ihipModule_t *module;
         char name[64];
     } functions[16];
 };
 
-static struct module *modules;
-static struct context primaries[4];
-static struct context hosts_own = {-1};
-static _Thread_local struct context *stack[FAKE_CUDA_DEPTH];
+static struct ihipModule_t *modules;
+static struct CUctx_st primaries[4];
+static struct CUctx_st hosts_own = {-1};
+static _Thread_local struct CUctx_st *stack[FAKE_CUDA_DEPTH];
 static _Thread_local int depth;
 
 static void push_own(void)
@@ -113,12 +120,7 @@ static int lies(const char *name)
         }                                                                      \
     } while (0)
 
-/* Each function is declared, then defined. */
-#define FUNCTION(name, arguments)                                              \
-    API int name arguments;                                                    \
-    int name arguments
-
-FUNCTION(cuInit, (unsigned flags))
+int cuInit(unsigned flags)
 {
     (void)flags;
     atomic_fetch_add(&fake_cuda.ninits, 1);
@@ -126,34 +128,34 @@ FUNCTION(cuInit, (unsigned flags))
     return fake_cuda.init_error;
 }
 
-FUNCTION(cuDriverGetVersion, (int *out))
+int cuDriverGetVersion(int *out)
 {
     ENTER();
     *out = fake_cuda.version;
     return SUCCESS;
 }
 
-FUNCTION(cuGetErrorName, (int error, const char **out))
+int cuGetErrorName(int error, const char **out)
 {
     *out = error == NO_BINARY_FOR_GPU ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
                                       : "CUDA_ERROR_FAKE";
     return error == UNKNOWN ? INVALID_VALUE : SUCCESS;
 }
 
-FUNCTION(cuGetErrorString, (int error, const char **out))
+int cuGetErrorString(int error, const char **out)
 {
     *out = "made up";
     return error == UNKNOWN ? INVALID_VALUE : SUCCESS;
 }
 
-FUNCTION(cuDeviceGetCount, (int *out))
+int cuDeviceGetCount(int *out)
 {
     ENTER();
     *out = fake_cuda.ndevices;
     return SUCCESS;
 }
 
-FUNCTION(cuDeviceGet, (int *out, int ordinal))
+int cuDeviceGet(int *out, int ordinal)
 {
     ENTER();
     if (ordinal < 0 || ordinal >= fake_cuda.ndevices)
@@ -162,14 +164,14 @@ FUNCTION(cuDeviceGet, (int *out, int ordinal))
     return SUCCESS;
 }
 
-FUNCTION(cuDeviceGetName, (char *out, int nbytes, int device))
+int cuDeviceGetName(char *out, int nbytes, int device)
 {
     ENTER();
     (void)snprintf(out, (size_t)nbytes, "Fake CUDA %d", device - 70);
     return SUCCESS;
 }
 
-FUNCTION(cuDeviceTotalMem_v2, (size_t * out, int device))
+int cuDeviceTotalMem_v2(size_t *out, int device)
 {
     ENTER();
     (void)device;
@@ -177,7 +179,7 @@ FUNCTION(cuDeviceTotalMem_v2, (size_t * out, int device))
     return SUCCESS;
 }
 
-FUNCTION(cuDeviceGetAttribute, (int *out, int attribute, int device))
+int cuDeviceGetAttribute(int *out, int attribute, int device)
 {
     static const int values[128] = {
         [1] = 1024,       [2] = 1024,  [3] = 1023,   [4] = 64,
@@ -191,7 +193,7 @@ FUNCTION(cuDeviceGetAttribute, (int *out, int attribute, int device))
     return *out || attribute == 76 ? SUCCESS : INVALID_VALUE;
 }
 
-FUNCTION(cuDevicePrimaryCtxRetain, (struct context * *out, int device))
+int cuDevicePrimaryCtxRetain(CUcontext *out, int device)
 {
     ENTER();
     atomic_fetch_add(&fake_cuda.nretains, 1);
@@ -206,21 +208,21 @@ FUNCTION(cuDevicePrimaryCtxRetain, (struct context * *out, int device))
     return SUCCESS;
 }
 
-FUNCTION(cuCtxGetCurrent, (struct context * *out))
+int cuCtxGetCurrent(CUcontext *out)
 {
     ENTER();
     *out = depth ? stack[depth - 1] : NULL;
     return SUCCESS;
 }
 
-FUNCTION(cuCtxGetDevice, (int *out))
+int cuCtxGetDevice(int *out)
 {
     ENTER_CONTEXT();
     *out = 70 + get_current();
     return SUCCESS;
 }
 
-FUNCTION(cuCtxPushCurrent_v2, (struct context * context))
+int cuCtxPushCurrent_v2(CUcontext context)
 {
     ENTER();
     if (depth == FAKE_CUDA_DEPTH)
@@ -229,7 +231,7 @@ FUNCTION(cuCtxPushCurrent_v2, (struct context * context))
     return SUCCESS;
 }
 
-FUNCTION(cuCtxPopCurrent_v2, (struct context * *out))
+int cuCtxPopCurrent_v2(CUcontext *out)
 {
     ENTER();
     if (depth == 0)
@@ -238,15 +240,15 @@ FUNCTION(cuCtxPopCurrent_v2, (struct context * *out))
     return SUCCESS;
 }
 
-FUNCTION(cuCtxSynchronize, (void))
+int cuCtxSynchronize(void)
 {
     ENTER_CONTEXT();
     return SUCCESS;
 }
 
-static int load(struct module **out, int ptx)
+static int load(CUmodule *out, int ptx)
 {
-    struct module *m = calloc(1, sizeof(*m));
+    struct ihipModule_t *m = calloc(1, sizeof(*m));
 
     if (!m)
         return UNKNOWN;
@@ -259,7 +261,7 @@ static int load(struct module **out, int ptx)
     return SUCCESS;
 }
 
-FUNCTION(cuModuleLoadData, (struct module * *out, const void *image))
+int cuModuleLoadData(CUmodule *out, const void *image)
 {
     ENTER_CONTEXT();
     return memcmp(image, "\177ELF", 4) == 0 ? load(out, 0) : INVALID_IMAGE;
@@ -280,8 +282,8 @@ static void write_log(unsigned n, const int *options, void **values)
         (void)snprintf(at, room, "%s", fake_cuda.log);
 }
 
-FUNCTION(cuModuleLoadDataEx, (struct module * *out, const void *image,
-                              unsigned n, int *options, void **values))
+int cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n,
+                       int *options, void **values)
 {
     const char *text = image;
 
@@ -295,11 +297,11 @@ FUNCTION(cuModuleLoadDataEx, (struct module * *out, const void *image,
     return INVALID_PTX;
 }
 
-FUNCTION(cuModuleUnload, (struct module * module))
+int cuModuleUnload(CUmodule module)
 {
     ENTER_CONTEXT();
     atomic_fetch_add(&fake_cuda.nviolations, module->device != get_current());
-    for (struct module **at = &modules; *at; at = &(*at)->next)
+    for (CUmodule *at = &modules; *at; at = &(*at)->next)
         if (*at == module) {
             *at = module->next;
             break;
@@ -309,10 +311,9 @@ FUNCTION(cuModuleUnload, (struct module * module))
     return SUCCESS;
 }
 
-FUNCTION(cuModuleGetFunction,
-         (struct function * *out, struct module *module, const char *name))
+int cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 {
-    struct function *f;
+    struct ihipModuleSymbol_t *f;
 
     ENTER_CONTEXT();
     if (module->nfunctions == 16)
@@ -325,8 +326,8 @@ FUNCTION(cuModuleGetFunction,
 }
 
 /* Every module has one variable, `table`. */
-FUNCTION(cuModuleGetGlobal_v2, (unsigned long long *out, size_t *nbytes,
-                                struct module *module, const char *name))
+int cuModuleGetGlobal_v2(CUdeviceptr *out, size_t *nbytes, CUmodule module,
+                         const char *name)
 {
     static unsigned char table[64];
 
@@ -340,8 +341,7 @@ FUNCTION(cuModuleGetGlobal_v2, (unsigned long long *out, size_t *nbytes,
 }
 
 /* 1 is the static shared memory. */
-FUNCTION(cuFuncGetAttribute,
-         (int *out, int attribute, struct function *function))
+int cuFuncGetAttribute(int *out, int attribute, CUfunction function)
 {
     ENTER_CONTEXT();
     (void)function;
@@ -351,8 +351,7 @@ FUNCTION(cuFuncGetAttribute,
     return SUCCESS;
 }
 
-FUNCTION(cuFuncSetAttribute,
-         (struct function * function, int attribute, int value))
+int cuFuncSetAttribute(CUfunction function, int attribute, int value)
 {
     ENTER_CONTEXT();
     (void)function;
@@ -373,7 +372,7 @@ static int note_extra(void **extra)
     return SUCCESS;
 }
 
-static int note(struct function *f, const unsigned grid[3],
+static int note(struct ihipModuleSymbol_t *f, const unsigned grid[3],
                 const unsigned block[3], unsigned shared_nbytes, void *stream,
                 void **params, void **extra, int cooperative)
 {
@@ -392,62 +391,49 @@ static int note(struct function *f, const unsigned grid[3],
 
 #define THREE(x, y, z) ((const unsigned[3]){x, y, z})
 
-FUNCTION(cuLaunchKernel,
-         (struct function * f, unsigned gx, unsigned gy, unsigned gz,
-          unsigned bx, unsigned by, unsigned bz, unsigned shared_nbytes,
-          void *stream, void **params, void **extra))
+int cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                   unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared_nbytes, CUstream stream, void **params,
+                   void **extra)
 {
     ENTER_CONTEXT();
     return note(f, THREE(gx, gy, gz), THREE(bx, by, bz), shared_nbytes, stream,
                 params, extra, 0);
 }
 
-FUNCTION(cuLaunchCooperativeKernel,
-         (struct function * f, unsigned gx, unsigned gy, unsigned gz,
-          unsigned bx, unsigned by, unsigned bz, unsigned shared_nbytes,
-          void *stream, void **params))
+int cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy,
+                              unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared_nbytes,
+                              CUstream stream, void **params)
 {
     ENTER_CONTEXT();
     return note(f, THREE(gx, gy, gz), THREE(bx, by, bz), shared_nbytes, stream,
                 params, NULL, 1);
 }
 
-/* As cuda.h has them, with room for what is not looked at. */
-struct attribute {
-    int id, pad;
-    unsigned value[16];
-};
-struct config {
-    unsigned grid[3], block[3], shared_nbytes;
-    void *stream;
-    struct attribute *attributes;
-    unsigned nattributes;
-};
-
-FUNCTION(cuLaunchKernelEx, (const struct config *config, struct function *f,
-                            void **params, void **extra))
+int cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
+                     void **extra)
 {
-    enum { CLUSTER_DIMENSION = 4, PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
     int error;
 
     ENTER_CONTEXT();
     error = note(f, config->grid, config->block, config->shared_nbytes,
                  config->stream, params, extra, 0);
     for (unsigned i = 0; i < config->nattributes; i++) {
-        const struct attribute *a = &config->attributes[i];
+        const CUlaunchAttribute *a = &config->attributes[i];
 
-        if (a->id == CLUSTER_DIMENSION)
-            memcpy(fake_cuda.last.cluster, a->value,
+        if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            memcpy(fake_cuda.last.cluster, a->value.cluster,
                    sizeof(fake_cuda.last.cluster));
-        else if (a->id == PROGRAMMATIC_STREAM_SERIALIZATION)
-            fake_cuda.last.early = (int)a->value[0];
+        else if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            fake_cuda.last.early = a->value.early;
         else
             return INVALID_VALUE;
     }
     return error;
 }
 
-FUNCTION(cuMemAlloc_v2, (unsigned long long *out, size_t nbytes))
+int cuMemAlloc_v2(CUdeviceptr *out, size_t nbytes)
 {
     void *at;
 
@@ -460,7 +446,7 @@ FUNCTION(cuMemAlloc_v2, (unsigned long long *out, size_t nbytes))
     return at ? SUCCESS : UNKNOWN;
 }
 
-FUNCTION(cuMemFree_v2, (unsigned long long at))
+int cuMemFree_v2(CUdeviceptr at)
 {
     ENTER_CONTEXT();
     if (!at) /* as far as cuda.h says */
@@ -470,35 +456,35 @@ FUNCTION(cuMemFree_v2, (unsigned long long at))
     return SUCCESS;
 }
 
-FUNCTION(cuMemcpyHtoD_v2, (unsigned long long to, const void *from, size_t n))
+int cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t n)
 {
     ENTER_CONTEXT();
     memcpy((void *)(uintptr_t)to, from, n);
     return SUCCESS;
 }
 
-FUNCTION(cuMemcpyDtoH_v2, (void *to, unsigned long long from, size_t n))
+int cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t n)
 {
     ENTER_CONTEXT();
     memcpy(to, (const void *)(uintptr_t)from, n);
     return SUCCESS;
 }
 
-FUNCTION(cuMemsetD8_v2, (unsigned long long to, unsigned char value, size_t n))
+int cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
 {
     ENTER_CONTEXT();
     memset((void *)(uintptr_t)to, value, n);
     return SUCCESS;
 }
 
-FUNCTION(cuStreamSynchronize, (void *stream))
+int cuStreamSynchronize(CUstream stream)
 {
     ENTER_CONTEXT();
     (void)stream;
     return SUCCESS;
 }
 
-FUNCTION(cuEventRecord, (void *event, void *stream))
+int cuEventRecord(CUevent event, CUstream stream)
 {
     ENTER_CONTEXT();
     (void)event;
@@ -507,8 +493,8 @@ FUNCTION(cuEventRecord, (void *event, void *stream))
     return SUCCESS;
 }
 
-FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
-         (int *out, struct function *f, int block, size_t nbytes))
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction f,
+                                                int block, size_t nbytes)
 {
     ENTER_CONTEXT();
     (void)f;
@@ -517,9 +503,9 @@ FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
 }
 
 /* cppcheck-suppress constParameter ; the driver's signature */
-FUNCTION(cuOccupancyMaxPotentialBlockSize,
-         (int *grid, int *block, struct function *f, size_t (*shared)(int),
-          size_t nbytes, int most))
+int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction f,
+                                     size_t (*shared)(int), size_t nbytes,
+                                     int most)
 {
     ENTER_CONTEXT();
     (void)f;

@@ -9,6 +9,14 @@
 #define _GNU_SOURCE /* dladdr */
 #include "fake_hip.h"
 
+/* HIP up to 6.0 has this as a C++ function. */
+#define EXT_LAUNCH "hipExtModuleLaunchKernel"
+#ifdef FAKE_HIP_5
+#define hipExtModuleLaunchKernel                                               \
+    _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j
+#endif
+#include "hip_api.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -17,6 +25,11 @@
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
+
+#define X(need, result, name, args) API result name args;
+KPK_HIP_TABLE(X)
+KPK_HIP_NEWER_TABLE(X)
+#undef X
 
 enum {
     SUCCESS = 0,
@@ -33,7 +46,7 @@ enum {
 /* An unloaded module's slot is used again as late as possible, so that a late
  * use is noticed. */
 enum { NMODULES = 256 };
-static struct module {
+static struct ihipModule_t {
     int device;
     const void *image;
     atomic_int is_loaded;
@@ -41,8 +54,8 @@ static struct module {
 } modules[NMODULES];
 static int next_module;
 
-struct function {
-    struct module *module;
+struct ihipModuleSymbol_t {
+    struct ihipModule_t *module;
     char name[64];
 };
 
@@ -73,7 +86,7 @@ __attribute__((constructor)) static void look_at_file(void)
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct function functions[256];
+static struct ihipModuleSymbol_t functions[256];
 static int nfunctions;
 
 static int fail(void)
@@ -120,7 +133,7 @@ static int enter(const char *name)
 
 /* A module that a function or memory of a variable is of; it may be loaded no
  * more. */
-static int is_gone(const struct module *module)
+static int is_gone(const struct ihipModule_t *module)
 {
     if (module && atomic_load(&module->is_loaded))
         return 0;
@@ -142,7 +155,6 @@ static int lies(const char *name)
     return fake_hip.lie_name && strcmp(name, fake_hip.lie_name) == 0;
 }
 
-API const char *hipGetErrorName(int error);
 const char *hipGetErrorName(int error)
 {
     if (lies(__func__))
@@ -150,7 +162,6 @@ const char *hipGetErrorName(int error)
     return error == UNKNOWN ? "hipErrorUnknown" : "hipErrorFake";
 }
 
-API const char *hipGetErrorString(int error);
 const char *hipGetErrorString(int error)
 {
     if (lies("hipGetErrorName"))
@@ -158,7 +169,6 @@ const char *hipGetErrorString(int error)
     return error == UNKNOWN ? "unknown error" : "made up";
 }
 
-API int hipRuntimeGetVersion(int *version);
 int hipRuntimeGetVersion(int *version)
 {
     ENTER();
@@ -166,7 +176,6 @@ int hipRuntimeGetVersion(int *version)
     return SUCCESS;
 }
 
-API int hipGetDeviceCount(int *count);
 int hipGetDeviceCount(int *count)
 {
     ENTER();
@@ -176,7 +185,6 @@ int hipGetDeviceCount(int *count)
     return SUCCESS;
 }
 
-API int hipGetDevice(int *device);
 int hipGetDevice(int *device)
 {
     ENTER();
@@ -184,7 +192,6 @@ int hipGetDevice(int *device)
     return SUCCESS;
 }
 
-API int hipSetDevice(int device);
 int hipSetDevice(int device)
 {
     ENTER();
@@ -214,9 +221,9 @@ static const int limits_of_block[3] = {1024, 1024, 512};
 static const int limits_of_grid[3] = {2147483647, 65536, 65535};
 
 /* Every byte that is no field below is 0x5a, so that a wrong offset shows. */
-API int hipGetDeviceProperties(unsigned char *to, int device);
-int hipGetDeviceProperties(unsigned char *to, int device)
+int hipGetDeviceProperties(hipDeviceProp_t *out, int device)
 {
+    unsigned char *const to = (unsigned char *)out;
     const char *target;
 
     ENTER();
@@ -239,9 +246,9 @@ int hipGetDeviceProperties(unsigned char *to, int device)
 }
 
 #ifndef FAKE_HIP_5
-API int hipGetDevicePropertiesR0600(unsigned char *to, int device);
-int hipGetDevicePropertiesR0600(unsigned char *to, int device)
+int hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *out, int device)
 {
+    unsigned char *const to = (unsigned char *)out;
     const char *target;
 
     ENTER();
@@ -265,7 +272,6 @@ int hipGetDevicePropertiesR0600(unsigned char *to, int device)
 }
 #endif
 
-API int hipDeviceSynchronize(void);
 int hipDeviceSynchronize(void)
 {
     ENTER();
@@ -273,9 +279,9 @@ int hipDeviceSynchronize(void)
     return SUCCESS;
 }
 
-static int load(struct module **module, const void *image)
+static int load(hipModule_t *module, const void *image)
 {
-    struct module *m = NULL;
+    struct ihipModule_t *m = NULL;
 
     if (memcmp(image, "\177ELF", 4) != 0)
         return INVALID_IMAGE;
@@ -300,8 +306,7 @@ static int load(struct module **module, const void *image)
     return SUCCESS;
 }
 
-API int hipModuleLoadData(struct module **module, const void *image);
-int hipModuleLoadData(struct module **module, const void *image)
+int hipModuleLoadData(hipModule_t *module, const void *image)
 {
     ENTER();
     if (lies(__func__)) {
@@ -311,10 +316,8 @@ int hipModuleLoadData(struct module **module, const void *image)
     return load(module, image);
 }
 
-API int hipModuleLoadDataEx(struct module **module, const void *image,
-                            unsigned n, const int *options, void **values);
-int hipModuleLoadDataEx(struct module **module, const void *image, unsigned n,
-                        const int *options, void **values)
+int hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned n,
+                        hipJitOption *options, void **values)
 {
     ENTER();
     if (lies(__func__)) {
@@ -329,9 +332,7 @@ int hipModuleLoadDataEx(struct module **module, const void *image, unsigned n,
 }
 
 /* Every module has one variable, `table`, and one texture, `present`. */
-API int hipModuleGetGlobal(void **address, size_t *nbytes,
-                           struct module *module, const char *name);
-int hipModuleGetGlobal(void **address, size_t *nbytes, struct module *module,
+int hipModuleGetGlobal(void **address, size_t *nbytes, hipModule_t module,
                        const char *name)
 {
     ENTER();
@@ -344,9 +345,8 @@ int hipModuleGetGlobal(void **address, size_t *nbytes, struct module *module,
     return SUCCESS;
 }
 
-API int hipModuleGetTexRef(void **texture, struct module *module,
-                           const char *name);
-int hipModuleGetTexRef(void **texture, struct module *module, const char *name)
+int hipModuleGetTexRef(textureReference **texture, hipModule_t module,
+                       const char *name)
 {
     ENTER();
     (void)module;
@@ -355,16 +355,13 @@ int hipModuleGetTexRef(void **texture, struct module *module, const char *name)
         return SUCCESS;
     }
     if (strcmp(name, "present") == 0) {
-        *texture = &fake_hip;
+        *texture = (textureReference *)&fake_hip;
         return SUCCESS;
     }
     return strcmp(name, "absent") == 0 ? NOT_FOUND : NOT_SUPPORTED;
 }
 
-API int hipFuncGetAttribute(int *value, int attribute,
-                            const struct function *function);
-int hipFuncGetAttribute(int *value, int attribute,
-                        const struct function *function)
+int hipFuncGetAttribute(int *value, int attribute, hipFunction_t function)
 {
     ENTER();
     if (is_gone(function->module))
@@ -376,10 +373,9 @@ int hipFuncGetAttribute(int *value, int attribute,
     return SUCCESS;
 }
 
-API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-    int *blocks, const struct function *function, int block, size_t nbytes);
-int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-    int *blocks, const struct function *function, int block, size_t nbytes)
+int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                       hipFunction_t function,
+                                                       int block, size_t nbytes)
 {
     ENTER();
     if (block <= 0 || is_gone(function->module) ||
@@ -391,11 +387,8 @@ int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
     return SUCCESS;
 }
 
-API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
-                                                const struct function *function,
-                                                size_t nbytes, int limit);
 int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
-                                            const struct function *function,
+                                            hipFunction_t function,
                                             size_t nbytes, int limit)
 {
     ENTER();
@@ -408,8 +401,7 @@ int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
     return SUCCESS;
 }
 
-API int hipModuleUnload(struct module *module);
-int hipModuleUnload(struct module *module)
+int hipModuleUnload(hipModule_t module)
 {
     ENTER();
     if (!module)
@@ -427,9 +419,7 @@ int hipModuleUnload(struct module *module)
     return SUCCESS;
 }
 
-API int hipModuleGetFunction(struct function **function, struct module *module,
-                             const char *name);
-int hipModuleGetFunction(struct function **function, struct module *module,
+int hipModuleGetFunction(hipFunction_t *function, hipModule_t module,
                          const char *name)
 {
     int free_at = -1;
@@ -475,7 +465,7 @@ static void note_arguments(struct fake_launch *to, void **params, void **extra)
     }
 }
 
-static void note(const char *call, const struct function *function,
+static void note(const char *call, const struct ihipModuleSymbol_t *function,
                  const unsigned grid[3], const unsigned block[3],
                  size_t shared_nbytes, void *stream, void **params,
                  void **extra)
@@ -500,14 +490,10 @@ static void note(const char *call, const struct function *function,
 
 #define THREE(x, y, z) ((const unsigned[3]){x, y, z})
 
-API int hipModuleLaunchKernel(struct function *function, unsigned gx,
-                              unsigned gy, unsigned gz, unsigned bx,
-                              unsigned by, unsigned bz, unsigned shared_nbytes,
-                              void *stream, void **params, void **extra);
-int hipModuleLaunchKernel(struct function *function, unsigned gx, unsigned gy,
+int hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy,
                           unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                          unsigned shared_nbytes, void *stream, void **params,
-                          void **extra)
+                          unsigned shared_nbytes, hipStream_t stream,
+                          void **params, void **extra)
 {
     ENTER();
     note(__func__, function, THREE(gx, gy, gz), THREE(bx, by, bz),
@@ -515,28 +501,17 @@ int hipModuleLaunchKernel(struct function *function, unsigned gx, unsigned gy,
     return SUCCESS;
 }
 
-/* HIP up to 6.0 has this as a C++ function. */
-#ifdef FAKE_HIP_5
-#define EXT_NAME                                                               \
-    __asm__("_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12"      \
-            "ihipStream_tPPvS4_P11ihipEvent_tS6_j")
-#else
-#define EXT_NAME
-#endif
-API int hipExtModuleLaunchKernel(struct function *function, uint32_t gx,
-                                 uint32_t gy, uint32_t gz, uint32_t bx,
-                                 uint32_t by, uint32_t bz, size_t shared_nbytes,
-                                 void *stream, void **params, void **extra,
-                                 void *start, void *stop,
-                                 uint32_t flags) EXT_NAME;
-int hipExtModuleLaunchKernel(struct function *function, uint32_t gx,
-                             uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
-                             uint32_t bz, size_t shared_nbytes, void *stream,
-                             void **params, void **extra, void *start,
-                             void *stop, uint32_t flags)
+int hipExtModuleLaunchKernel(hipFunction_t function, uint32_t gx, uint32_t gy,
+                             uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz,
+                             size_t shared_nbytes, hipStream_t stream,
+                             void **params, void **extra, hipEvent_t start,
+                             hipEvent_t stop, uint32_t flags)
 {
-    ENTER();
-    note(__func__, function, THREE(gx, gy, gz), THREE(bx, by, bz),
+    const int error = enter(EXT_LAUNCH);
+
+    if (error)
+        return error;
+    note(EXT_LAUNCH, function, THREE(gx, gy, gz), THREE(bx, by, bz),
          shared_nbytes, stream, params, extra);
     fake_hip.last.start_event = start;
     fake_hip.last.stop_event = stop;
@@ -545,15 +520,10 @@ int hipExtModuleLaunchKernel(struct function *function, uint32_t gx,
 }
 
 #ifndef FAKE_HIP_5
-API int hipModuleLaunchCooperativeKernel(struct function *function, unsigned gx,
-                                         unsigned gy, unsigned gz, unsigned bx,
-                                         unsigned by, unsigned bz,
-                                         unsigned shared_nbytes, void *stream,
-                                         void **params);
-int hipModuleLaunchCooperativeKernel(struct function *function, unsigned gx,
+int hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned gx,
                                      unsigned gy, unsigned gz, unsigned bx,
                                      unsigned by, unsigned bz,
-                                     unsigned shared_nbytes, void *stream,
+                                     unsigned shared_nbytes, hipStream_t stream,
                                      void **params)
 {
     ENTER();
@@ -562,18 +532,7 @@ int hipModuleLaunchCooperativeKernel(struct function *function, unsigned gx,
     return SUCCESS;
 }
 
-struct launch_params { /* hipFunctionLaunchParams */
-    struct function *function;
-    unsigned grid[3];
-    unsigned block[3];
-    unsigned shared_nbytes;
-    void *stream;
-    void **params;
-};
-
-API int hipModuleLaunchCooperativeKernelMultiDevice(struct launch_params *list,
-                                                    unsigned n, unsigned flags);
-int hipModuleLaunchCooperativeKernelMultiDevice(struct launch_params *list,
+int hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams *list,
                                                 unsigned n, unsigned flags)
 {
     const int before = current;
@@ -591,7 +550,6 @@ int hipModuleLaunchCooperativeKernelMultiDevice(struct launch_params *list,
 }
 #endif
 
-API int hipMalloc(void **ptr, size_t nbytes);
 int hipMalloc(void **ptr, size_t nbytes)
 {
     ENTER();
@@ -609,7 +567,6 @@ int hipMalloc(void **ptr, size_t nbytes)
 /* A refused block stays, and is kept here, where leak checkers find it. */
 static void *refused[64];
 
-API int hipFree(void *ptr);
 int hipFree(void *ptr)
 {
     const int error = enter(__func__);
@@ -626,7 +583,6 @@ int hipFree(void *ptr)
     return SUCCESS;
 }
 
-API int hipMemcpy(void *to, const void *from, size_t nbytes, int kind);
 int hipMemcpy(void *to, const void *from, size_t nbytes, int kind)
 {
     ENTER();
@@ -637,7 +593,6 @@ int hipMemcpy(void *to, const void *from, size_t nbytes, int kind)
     return SUCCESS;
 }
 
-API int hipMemset(void *to, int value, size_t nbytes);
 int hipMemset(void *to, int value, size_t nbytes)
 {
     ENTER();
@@ -666,8 +621,7 @@ int hipGetProcAddress(const char *name, void **to, int version, uint64_t flags,
 #endif
 
 #ifndef FAKE_HIP_BROKEN
-API int hipStreamSynchronize(void *stream);
-int hipStreamSynchronize(void *stream)
+int hipStreamSynchronize(hipStream_t stream)
 {
     (void)stream;
     ENTER();

@@ -13,6 +13,7 @@
 #include <hip/hip_runtime_api.h>
 #pragma GCC diagnostic pop
 
+#define KPK_HIP_ROWS_ALONE /* the types are those of the header above */
 #include "hip_api.h"
 #include "unit.h"
 
