@@ -2,7 +2,7 @@
 #ifndef MODEL_DRIVER_H
 #define MODEL_DRIVER_H
 
-#include "fault.h"
+#include "error_text.h"
 
 #include <kpack.h>
 

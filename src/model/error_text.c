@@ -1,5 +1,5 @@
-/* fault.c - what went wrong, as one sentence for the user */
-#include "fault.h"
+/* error_text.c - what went wrong, as one sentence for the user */
+#include "error_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

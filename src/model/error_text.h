@@ -1,6 +1,6 @@
-/* fault.h - what went wrong, as one sentence for the user */
-#ifndef MODEL_FAULT_H
-#define MODEL_FAULT_H
+/* error_text.h - what went wrong, as one sentence for the user */
+#ifndef MODEL_ERROR_TEXT_H
+#define MODEL_ERROR_TEXT_H
 
 #include <stdbool.h>
 

@@ -9,7 +9,7 @@
 #ifndef MODEL_GGUF_H
 #define MODEL_GGUF_H
 
-#include "fault.h"
+#include "error_text.h"
 
 #include <stddef.h>
 #include <stdint.h>

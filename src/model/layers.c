@@ -10,7 +10,7 @@
  * products of the same value whose weights lie side by side, and whose results
  * do.
  */
-#include "parts.h"
+#include "layers.h"
 
 /* clang-format off */
 const struct step layer_steps[NSTEPS] = {

@@ -3,9 +3,10 @@
  * K and V of all tokens so far are kept per layer: a row for each token of the
  * context of each sequence.
  */
-#include "parts.h"
-
+#include "model.h"
 #include "driver.h"
+#include "layers.h"
+#include "weights.h"
 
 #include <inttypes.h>
 #include <math.h>

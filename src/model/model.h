@@ -2,30 +2,9 @@
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
-#include "arch.h"
-#include "cache.h"
+#include "model_options.h"
 
 struct model;
-
-enum { MODEL_MOST_DEVICES = 16 };
-
-struct model_options {
-    int devices[MODEL_MOST_DEVICES]; /* numbers, as kpk_device_get() counts */
-    size_t ndevices;
-    uint32_t context;   /* most tokens in a sequence */
-    uint32_t sequences; /* at once */
-    uint32_t batch;     /* most tokens of a run */
-    uint32_t answers;   /* most wanted tokens in a run; 0: one per sequence */
-    enum cache_type cache; /* format of K and V */
-    bool unrecorded;       /* never record launches */
-    /* model_likeliest() begins with the run of the tokens that it gives, where
-     * that would be a replay: so the device does not wait for the host. The
-     * logits are then that run's. */
-    bool ahead;
-    /* Called while weights are copied; may be NULL. */
-    void (*progress)(void *context, uint64_t done, uint64_t total);
-    void *progress_context;
-};
 
 /* Copies the weights to the devices. gguf may be closed afterwards. */
 bool model_open(const struct gguf *gguf, const struct model_options *options,

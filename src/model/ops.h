@@ -7,7 +7,7 @@
 #define MODEL_OPS_H
 
 #include "cache.h"
-#include "fault.h"
+#include "error_text.h"
 #include "gguf.h"
 
 #include <kpack.h>

@@ -1,11 +1,11 @@
 /* parts.h - what a model is made of: the steps of a layer, and devices' parts
  *
- * Shared by model.c, weights.c and layers.c alone.
+ * For model.c, weights.c and layers.c alone.
  */
 #ifndef MODEL_PARTS_H
 #define MODEL_PARTS_H
 
-#include "model.h"
+#include "model_options.h"
 #include "ops.h"
 
 /* ---- the steps ---- */
@@ -45,12 +45,6 @@ struct step {
 
 /* Steps whose weights others ask for. */
 enum { Q_BIAS = 4, Q_NORM = 7, K_NORM, ATTENDED = 11, DOWN = 18, NSTEPS = 20 };
-extern const struct step layer_steps[NSTEPS];
-
-/* Numbers of a token's value. */
-uint32_t width_of(const struct sizes *s, enum value value);
-/* Numbers of a token's Q, K and V together. */
-uint32_t heads_width(const struct sizes *s);
 
 /* ---- the model ---- */
 
@@ -133,31 +127,5 @@ struct model {
     bool records;
     struct recording recording;
 };
-
-/* weights.c: copies all weights to the devices. */
-bool load_weights(const struct gguf *gguf, struct model *model,
-                  struct fault *fault);
-
-/* layers.c */
-
-/* Keys that a group's last token may see. */
-uint32_t keys_of(const struct group *g);
-/* Attention for window layers, or for full layers. */
-struct attention attention_of(const struct model *model,
-                              const struct shard *shard, bool window);
-/* Rows of a value times a matrix; out has one every `stride` numbers. */
-bool multiply(struct shard *shard, const struct matrix *m, enum value in,
-              uint32_t n, float *out, uint32_t stride, struct fault *fault);
-/* Adds a pending RESULT of n tokens to the stream. */
-bool add_pending(const struct sizes *s, struct shard *shard, uint32_t n,
-                 struct fault *fault);
-/* The same, and its norm to NORMED; `blocks`: as blocks alone. */
-bool norm_stream(const struct sizes *s, struct shard *shard,
-                 const float *weight, uint32_t n, bool blocks,
-                 struct fault *fault);
-/* How the run's tokens are rotated, for all layers of a device. */
-bool make_turns(const struct model *model, struct shard *shard,
-                struct fault *fault);
-bool run_layer(struct model *model, struct layer *layer, struct fault *fault);
 
 #endif

@@ -9,6 +9,7 @@
  *   SPM  ("llama", SentencePiece) the whole text, blanks written as U+2581;
  *        priority by the tokens' scores; what is no token becomes byte tokens
  */
+#include "tokenizer.h"
 #include "heap.h"
 #include "vocabulary.h"
 
@@ -136,7 +137,7 @@ bool tokens_add(struct tokens *list, uint32_t id, struct fault *fault)
 static bool add_piece(const struct tokenizer *t, const char *text, size_t n,
                       struct tokens *out, struct fault *fault)
 {
-    const uint32_t id = tokenizer_find(t, text, n);
+    const uint32_t id = vocabulary_find(t, text, n);
 
     if (id != NO_TOKEN)
         return tokens_add(out, id, fault);
@@ -199,7 +200,7 @@ static bool encode_bpe(const struct tokenizer *t, const char *text,
         const size_t at = i ? ends[i - 1] : 0, end = ends[i];
         const size_t length = spell(&t->letters, code + at, end - at, word);
         if (t->rules->whole_words &&
-            tokenizer_find(t, word, length) != NO_TOKEN)
+            vocabulary_find(t, word, length) != NO_TOKEN)
             good = add_piece(t, word, length, out, fault);
         else
             good = encode_merged(t, word, length, out, fault);
@@ -372,4 +373,25 @@ size_t tokenizer_longest(const struct tokenizer *t)
         most = n > most ? n : most;
     }
     return most;
+}
+
+bool tokenizer_open(const struct gguf *gguf, struct tokenizer **out,
+                    struct fault *fault)
+{
+    return vocabulary_open(gguf, out, fault);
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    vocabulary_close(t);
+}
+
+uint32_t tokenizer_count(const struct tokenizer *t)
+{
+    return t->n;
+}
+
+bool tokenizer_ends(const struct tokenizer *t, uint32_t id)
+{
+    return id < t->n && t->ends[id];
 }

@@ -109,7 +109,7 @@ uint32_t map_find(const struct map *map, struct text left, const char *between,
     return best;
 }
 
-uint32_t tokenizer_find(const struct tokenizer *t, const char *at, size_t n)
+uint32_t vocabulary_find(const struct tokenizer *t, const char *at, size_t n)
 {
     return map_find(&t->by_text, (struct text){at, n}, "",
                     (struct text){at, 0});
@@ -264,7 +264,7 @@ static const char *const end_names[] = {
 
 static uint32_t find_name(const struct tokenizer *t, const char *name)
 {
-    return tokenizer_find(t, name, strlen(name));
+    return vocabulary_find(t, name, strlen(name));
 }
 
 static bool is_end(const struct tokenizer *t, const char *name)
@@ -418,13 +418,13 @@ static void find_bytes(struct tokenizer *t)
         const char byte = (char)b;
 
         t->bytes[b] =
-            t->kind == SPM ? tokenizer_find(t, name, sizeof(name)) : NO_TOKEN;
+            t->kind == SPM ? vocabulary_find(t, name, sizeof(name)) : NO_TOKEN;
         if (t->bytes[b] == NO_TOKEN)
-            t->bytes[b] = tokenizer_find(t, &byte, 1);
+            t->bytes[b] = vocabulary_find(t, &byte, 1);
     }
 }
 
-static bool open_tokenizer(struct tokenizer *t, struct fault *fault)
+static bool read_vocabulary(struct tokenizer *t, struct fault *fault)
 {
     const struct gguf_value *tokens;
     struct text model = {"", 0};
@@ -478,8 +478,8 @@ static bool open_tokenizer(struct tokenizer *t, struct fault *fault)
     return find_specials(t, fault);
 }
 
-bool tokenizer_open(const struct gguf *gguf, struct tokenizer **out,
-                    struct fault *fault)
+bool vocabulary_open(const struct gguf *gguf, struct tokenizer **out,
+                     struct fault *fault)
 {
     struct tokenizer *t = calloc(1, sizeof(*t));
 
@@ -487,15 +487,15 @@ bool tokenizer_open(const struct gguf *gguf, struct tokenizer **out,
         return fail(fault, "no memory for the vocabulary of %s", gguf->path);
     t->gguf = gguf;
     make_letters(&t->letters);
-    if (open_tokenizer(t, fault)) {
+    if (read_vocabulary(t, fault)) {
         *out = t;
         return true;
     }
-    tokenizer_close(t);
+    vocabulary_close(t);
     return false;
 }
 
-void tokenizer_close(struct tokenizer *t)
+void vocabulary_close(struct tokenizer *t)
 {
     if (!t)
         return;
@@ -508,14 +508,4 @@ void tokenizer_close(struct tokenizer *t)
     specials_close(t->specials[0]);
     specials_close(t->specials[1]);
     free(t);
-}
-
-uint32_t tokenizer_count(const struct tokenizer *t)
-{
-    return t->n;
-}
-
-bool tokenizer_ends(const struct tokenizer *t, uint32_t id)
-{
-    return id < t->n && t->ends[id];
 }

@@ -1,13 +1,9 @@
-/* vocabulary.h - what a model's file says of its tokens, for tokenizer.c
- *
- * tokenizer_open() of tokenizer.h reads it.
- */
+/* vocabulary.h - what a model's file says of its tokens, for tokenizer.c */
 #ifndef MODEL_VOCABULARY_H
 #define MODEL_VOCABULARY_H
 
 #include "pretoken.h"
 #include "specials.h"
-#include "tokenizer.h"
 
 /* GPT-2's letters for bytes: a printable byte of Latin-1 stands for itself, the
  * 68 others for letters from MOVED on, in order. */
@@ -55,12 +51,17 @@ struct tokenizer {
     bool add_bos, add_eos, add_blank;
 };
 
+/* See tokenizer_open(). */
+bool vocabulary_open(const struct gguf *gguf, struct tokenizer **out,
+                     struct fault *fault);
+void vocabulary_close(struct tokenizer *t);
+
 /* The number of the first text that is left, then `between`, then right. */
 uint32_t map_find(const struct map *map, struct text left, const char *between,
                   struct text right);
 
 /* The token of a text, or NO_TOKEN. */
-uint32_t tokenizer_find(const struct tokenizer *t, const char *at, size_t n);
+uint32_t vocabulary_find(const struct tokenizer *t, const char *at, size_t n);
 
 /* 256 if the letter stands for none */
 unsigned letters_byte(const struct letters *letters, uint32_t code);

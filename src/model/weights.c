@@ -1,5 +1,6 @@
 /* weights.c - a file's tensors as a model's weights, on its devices */
-#include "parts.h"
+#include "weights.h"
+#include "layers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -174,7 +174,7 @@ MODEL_MAKE   := $(H)/bench/model-make
 $(H)/obj/tests/bench/model/%.o: private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
 $(H)/obj/tests/bench/model/speed.o $(H)/obj/tests/bench/model/token.o: $(MODEL_HEADERS)
 $(MODEL_SPEED) $(MODEL_TOKEN): $(H)/bench/model-%: $(H)/obj/tests/bench/model/%.o $(MODEL_PARTS) $(MODEL_PACK)
-$(MODEL_MAKE): $(H)/obj/tests/bench/model/make.o $(H)/obj/src/model/gguf.o $(H)/obj/src/model/fault.o $(MODEL_MADE)
+$(MODEL_MAKE): $(H)/obj/tests/bench/model/make.o $(H)/obj/src/model/gguf.o $(H)/obj/src/model/error_text.o $(MODEL_MADE)
 $(MODEL_SPEED) $(MODEL_TOKEN) $(MODEL_MAKE):
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
