@@ -118,7 +118,7 @@ $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS)
 
 # It needs the C library alone: trees of prebuilt kernels build it.
-$(B)/kpack-embed: $(B)/tool/gen/embed/kpack-embed.o $(B)/tool/gen/write/symbol.o
+$(B)/kpack-embed: $(B)/tool/gen/embed/kpack-embed.o $(B)/tool/gen/write/blob_symbol.o
 	@$(CC) $(LDFLAGS) -o $@ $^
 
 $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)))

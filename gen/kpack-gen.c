@@ -10,7 +10,7 @@
  *                                             an object whose kernels have
  *                                             second names, too
  *   kpack-gen import PACK FOLDER DIR          a pack of a tree of prebuilt code
- *                                             objects (model/import.h)
+ *                                             objects (pack/import.h)
  *
  * `module` and `pack` write, below FOLDER,
  *
@@ -30,14 +30,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/file.h"
-#include "util/memory.h"
-#include "util/output.h"
 #include "pack/build.h"
 #include "pack/import.h"
+#include "pack/import_parts.h"
+#include "util/alloc.h"
+#include "util/file.h"
+#include "util/output.h"
 #include "write/blob.h"
 #include "write/launchers.h"
-#include "write/pack.h"
+#include "write/pack_files.h"
 #include "write/part.h"
 #include "write/records.h"
 #include "write/second_names.h"
@@ -186,7 +187,7 @@ static char *read_list(const char *path)
 static bool read_lists(const struct job *job, char **lists)
 {
     for (size_t i = 0; i < job->nwords; i++) {
-        char *path = memory_text("%s/gen/%s.kernels", job->out, job->words[i]);
+        char *path = alloc_text("%s/gen/%s.kernels", job->out, job->words[i]);
 
         lists[i] = read_list(path);
         free(path);
@@ -209,18 +210,18 @@ static bool write_header(const struct job *job, const char *path,
 
 static bool write_pack(const struct job *job, char *const *lists)
 {
-    struct model_module *modules = memory_new(job->nwords, sizeof(*modules));
-    struct model_part *parts = memory_new(job->nwords, sizeof(*parts));
+    struct pack_module *modules = alloc_new(job->nwords, sizeof(*modules));
+    struct pack_part *parts = alloc_new(job->nwords, sizeof(*parts));
     struct output out;
     char *header;
     bool ok;
 
     for (size_t i = 0; i < job->nwords; i++) {
-        modules[i] = (struct model_module){.name = job->words[i]};
-        parts[i] = (struct model_part){.pack = job->pack,
-                                       .name = job->words[i],
-                                       .modules = &modules[i],
-                                       .nmodules = 1};
+        modules[i] = (struct pack_module){.name = job->words[i]};
+        parts[i] = (struct pack_part){.pack = job->pack,
+                                      .name = job->words[i],
+                                      .modules = &modules[i],
+                                      .nmodules = 1};
     }
     ok = output_open(&out, "%s/gen/pack.c", job->out);
     if (ok) {
@@ -228,7 +229,7 @@ static bool write_pack(const struct job *job, char *const *lists)
         pack_write_table(out.f, job->pack, job->pack, parts, job->nwords);
         ok = output_close(&out, true);
     }
-    header = memory_text("%s/include/kpack/%s.h", job->out, job->pack);
+    header = alloc_text("%s/include/kpack/%s.h", job->out, job->pack);
     ok = ok && write_header(job, header, job->words, lists);
     free(header);
     ok = ok &&
@@ -249,7 +250,7 @@ static int by_text(const void *a, const void *b)
 
 static bool make_pack(const struct job *job)
 {
-    char **lists = memory_new(job->nwords, sizeof(char *));
+    char **lists = alloc_new(job->nwords, sizeof(char *));
     bool ok = true;
 
     qsort(job->words, job->nwords, sizeof(char *), by_text);
@@ -270,8 +271,8 @@ static bool make_pack(const struct job *job)
 /* The words are lists; a module has the name of its list's file. */
 static bool make_header(const struct job *job)
 {
-    char **modules = memory_new(job->nwords, sizeof(char *));
-    char **lists = memory_new(job->nwords, sizeof(char *));
+    char **modules = alloc_new(job->nwords, sizeof(char *));
+    char **lists = alloc_new(job->nwords, sizeof(char *));
     bool ok = true;
 
     qsort(job->words, job->nwords, sizeof(char *), by_text);
@@ -279,7 +280,7 @@ static bool make_header(const struct job *job)
         const char *slash = strrchr(job->words[i], '/');
         const char *base = slash ? slash + 1 : job->words[i];
 
-        modules[i] = memory_text("%.*s", (int)strcspn(base, "."), base);
+        modules[i] = alloc_text("%.*s", (int)strcspn(base, "."), base);
         lists[i] = read_list(job->words[i]);
         ok = is_module_name(modules[i]) && lists[i];
     }
@@ -322,7 +323,7 @@ static bool make_second_names(const struct job *job)
 static bool make_import(const struct job *job)
 {
     struct import in = {.pack = job->pack, .root = job->words[0]};
-    const struct model_part *parts;
+    const struct pack_part *parts;
     size_t n;
 
     if (!import_tree(&in))

@@ -1,6 +1,7 @@
 /* encode.c - kpack-compress's calls into libzstd */
-#include "compress.h"
+#include "compress/encode.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>
 

@@ -10,8 +10,8 @@
  * Two things make a pack small. The dictionary holds what many code objects
  * have in common. And a module's code objects for related processors are nearly
  * alike (gfx1200 and gfx1201 to a few bytes), so some are compressed against
- * another one of their module: see plan.c. A program that loads such a code
- * object decodes two, hence plan.c is choosy.
+ * another one of their module: see references.c. A program that loads such a
+ * code object decodes two, hence references.c is choosy.
  *
  * Silent on success; what is wrong is said as `FILE: what`, with status 1.
  */
@@ -25,7 +25,9 @@
 #include <zdict.h>
 
 #include "base/sha256.h"
-#include "compress.h"
+#include "compress/encode.h"
+#include "compress/references.h"
+#include "read/codeobj_read.h"
 #include "write/blob.h"
 
 /* Above this zstd finds little more and takes much longer. */

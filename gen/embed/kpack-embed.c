@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 
 #include "kpack/format.h"
-#include "write/symbol.h"
+#include "write/blob_symbol.h"
 
 enum { LINE_MAX_NBYTES = 32 };
 

@@ -1,16 +1,17 @@
 /* build.c - what a module is made of: the words of `kpack-gen module` */
-#include "build.h"
+#include "pack/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agree.h"
-#include "alias.h"
-#include "util/file.h"
-#include "util/memory.h"
 #include "base/sha256.h"
-#include "source.h"
+#include "pack/alias.h"
+#include "pack/objects_agree.h"
+#include "pack/source.h"
+#include "read/codeobj_read.h"
+#include "util/alloc.h"
+#include "util/file.h"
 
 #define HEADER_NBYTES_MAX ((size_t)1 << 24)
 
@@ -82,7 +83,7 @@ static bool read_taken(struct build *b, const char *path)
     if (!file_read(path, HEADER_NBYTES_MAX, &text, &nbytes, why))
         return fail(path, why);
     blank_comments((char *)text);
-    b->taken = memory_grow(b->taken, b->ntaken, sizeof(char *));
+    b->taken = alloc_grow(b->taken, b->ntaken, sizeof(char *));
     b->taken[b->ntaken++] = (char *)text;
     return true;
 }
@@ -105,7 +106,7 @@ static bool read_object(struct build *b, const char *target, const char *path)
 
     if (!co)
         return fail(path, error);
-    b->objects = memory_grow(b->objects, b->nobjects, sizeof(struct codeobj *));
+    b->objects = alloc_grow(b->objects, b->nobjects, sizeof(struct codeobj *));
     b->objects[b->nobjects++] = co;
     for (size_t i = 0; i + 1 < b->nobjects; i++)
         if (strcmp(b->objects[i]->target, target) == 0) {
@@ -129,7 +130,7 @@ static bool read_word(struct build *b, const char *word, unsigned *seen)
         fprintf(stderr, "kpack-gen: '%s' is not KEY=FILE\n", word);
         return false;
     }
-    key = memory_text("%.*s", (int)(sign - word), word);
+    key = alloc_text("%.*s", (int)(sign - word), word);
     while (i < sizeof(keys) / sizeof(keys[0]) && strcmp(keys[i].key, key) != 0)
         i++;
     if (i == sizeof(keys) / sizeof(keys[0])) {
@@ -162,7 +163,7 @@ static int by_text(const void *a, const void *b)
 static bool read_configs(struct build *b, char *const *words, size_t nwords)
 {
     static const char key[] = "table=";
-    const char **paths = memory_new(nwords, sizeof(char *));
+    const char **paths = alloc_new(nwords, sizeof(char *));
     char error[CSV_ERROR_MAX];
     bool ok = true;
     size_t n = 0;
@@ -171,7 +172,7 @@ static bool read_configs(struct build *b, char *const *words, size_t nwords)
         if (strncmp(words[i], key, sizeof(key) - 1) == 0)
             paths[n++] = words[i] + sizeof(key) - 1;
     qsort(paths, n, sizeof(char *), by_text);
-    b->configs = memory_new(n, sizeof(struct config_table *));
+    b->configs = alloc_new(n, sizeof(struct config_table *));
     for (size_t i = 0; ok && i < n; i++) {
         b->configs[i] = config_table_read(paths[i], b->reference, error);
         ok = b->configs[i] != NULL;
@@ -196,12 +197,12 @@ static struct codeobj_kernel second_name(const struct codeobj_kernel *of,
 {
     struct codeobj_kernel k = *of;
 
-    k.name = memory_text("%s", name);
-    k.symbol = memory_text("%s", of->name);
-    k.args = memory_new(of->nargs + 1, sizeof(*k.args));
+    k.name = alloc_text("%s", name);
+    k.symbol = alloc_text("%s", of->name);
+    k.args = alloc_new(of->nargs + 1, sizeof(*k.args));
     for (size_t i = 0; i < of->nargs; i++) {
         k.args[i] = of->args[i];
-        k.args[i].name = memory_text("%s", of->args[i].name);
+        k.args[i].name = alloc_text("%s", of->args[i].name);
     }
     return k;
 }
@@ -211,7 +212,7 @@ static struct codeobj_kernel second_name(const struct codeobj_kernel *of,
 static void add_second_names(const struct build *b, struct codeobj *co)
 {
     struct codeobj_kernel *all =
-        memory_new(co->nkernels * (b->aliases->nrows + 1), sizeof(*all));
+        alloc_new(co->nkernels * (b->aliases->nrows + 1), sizeof(*all));
     char name[ALIAS_NAME_MAX];
     size_t n = co->nkernels;
 
@@ -230,27 +231,25 @@ static void add_second_names(const struct build *b, struct codeobj *co)
 
 static void fill_part(struct build *b)
 {
-    b->model_objects = memory_new(b->nobjects, sizeof(*b->model_objects));
-    b->object_list = memory_new(b->nobjects, sizeof(struct model_object *));
-    b->table_list = memory_new(b->nconfigs, sizeof(struct model_table *));
+    b->contents = alloc_new(b->nobjects, sizeof(*b->contents));
+    b->object_list = alloc_new(b->nobjects, sizeof(struct pack_object *));
+    b->table_list = alloc_new(b->nconfigs, sizeof(struct pack_table *));
     for (size_t i = 0; i < b->nobjects; i++) {
-        b->model_objects[i].co = b->objects[i];
+        b->contents[i].co = b->objects[i];
         sha256(b->objects[i]->data, b->objects[i]->nbytes,
-               b->model_objects[i].sha256);
-        b->object_list[i] = &b->model_objects[i];
+               b->contents[i].sha256);
+        b->object_list[i] = &b->contents[i];
     }
     for (size_t i = 0; i < b->nconfigs; i++)
         b->table_list[i] = &b->configs[i]->table;
-    b->model = (struct model_module){.name = b->module,
-                                     .objects = b->object_list,
-                                     .nobjects = b->nobjects,
-                                     .reference = b->reference,
-                                     .tables = b->table_list,
-                                     .ntables = b->nconfigs};
-    b->part = (struct model_part){.pack = b->pack,
-                                  .name = b->module,
-                                  .modules = &b->model,
-                                  .nmodules = 1};
+    b->only = (struct pack_module){.name = b->module,
+                                   .objects = b->object_list,
+                                   .nobjects = b->nobjects,
+                                   .reference = b->reference,
+                                   .tables = b->table_list,
+                                   .ntables = b->nconfigs};
+    b->part = (struct pack_part){
+        .pack = b->pack, .name = b->module, .modules = &b->only, .nmodules = 1};
 }
 
 bool build_read(struct build *b, char *const *words, size_t nwords)
@@ -293,7 +292,7 @@ void build_free(struct build *b)
     free(b->objects);
     free(b->configs);
     free(b->taken);
-    free(b->model_objects);
+    free(b->contents);
     free(b->object_list);
     free(b->table_list);
 }

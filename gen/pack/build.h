@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config_table.h"
-#include "model.h"
+#include "pack/config_table.h"
+#include "pack/contents.h"
 #include "read/csv.h"
 #include "read/ir.h"
 
@@ -22,7 +22,7 @@ struct build {
     const char *pack, *module;
     struct codeobj **objects; /* [nobjects], sorted by target */
     size_t nobjects;
-    const struct codeobj *reference; /* one of `objects`, see agree.h */
+    const struct codeobj *reference; /* one of `objects`, see objects_agree.h */
     struct config_table **configs;   /* [nconfigs], by file */
     size_t nconfigs;
     struct ir *ir; /* NULL without one; types and aliases, too */
@@ -31,11 +31,11 @@ struct build {
     size_t ntaken;
 
     /* The module's part of the pack, made from the fields above. */
-    struct model_part part;
-    struct model_module model;
-    struct model_object *model_objects;
-    const struct model_object **object_list;
-    const struct model_table **table_list;
+    struct pack_part part;
+    struct pack_module only; /* of the part */
+    struct pack_object *contents;
+    const struct pack_object **object_list;
+    const struct pack_table **table_list;
 };
 
 /*

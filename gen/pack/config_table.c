@@ -120,7 +120,7 @@ static bool add_row(struct config_table *t, uint32_t kernel, size_t csv_row)
     for (size_t c = 0; c < t->table.ncolumns; c++)
         cells[c] = csv_cell(t->csv, csv_row, t->columns[c]);
     t->table.rows[t->table.nrows++] =
-        (struct model_row){0, kernel, target_of(t, csv_row), cells};
+        (struct pack_row){0, kernel, target_of(t, csv_row), cells};
     return true;
 }
 
@@ -165,7 +165,7 @@ static bool find_columns(struct config_table *t, char *error)
     if (!t->columns || !t->table.columns)
         return false;
     for (size_t i = 0; i < csv->ncolumns; i++) {
-        struct model_column *column = &t->table.columns[t->table.ncolumns];
+        struct pack_column *column = &t->table.columns[t->table.ncolumns];
 
         if (i == t->kernel_column || i == t->target_column)
             continue;

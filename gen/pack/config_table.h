@@ -7,7 +7,7 @@
 #ifndef KPK_GEN_CONFIG_TABLE_H
 #define KPK_GEN_CONFIG_TABLE_H
 
-#include "model.h"
+#include "pack/contents.h"
 #include "read/codeobj.h"
 #include "read/csv.h"
 
@@ -18,7 +18,7 @@ struct config_table {
     char *name;      /* the file's name less folder and ".csv" */
     size_t kernel_column, target_column; /* csv->ncolumns if there is none */
     size_t *columns;                     /* in csv, of the table's */
-    struct model_table table;
+    struct pack_table table;
 };
 
 /*

@@ -1,11 +1,18 @@
 /* import_scan.c - finds the files of a tree and what their places say */
-#include "pack/import.h"
+#include "pack/import_scan.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "pack/import_file.h"
+#include "pack/import_library.h"
+#include "pack/import_triton.h"
+#include "read/target_id.h"
+#include "util/alloc.h"
 
 /* Deeper than any tree of kernels; folders that are links are not entered. */
 #define DEPTH_MAX 32
@@ -34,7 +41,7 @@ static void add_entry(struct walk *w, const char *folder, const char *name,
 
 static void walk_folder(struct walk *w, const char *folder, int depth)
 {
-    char *path = memory_text("%s%s%s", w->in->root, *folder ? "/" : "", folder);
+    char *path = alloc_text("%s%s%s", w->in->root, *folder ? "/" : "", folder);
     DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
     const struct dirent *entry;
 
@@ -71,8 +78,8 @@ static const char *kind_of(mode_t mode)
 static void add_entry(struct walk *w, const char *folder, const char *name,
                       int depth)
 {
-    char *relative = memory_text("%s%s%s", folder, *folder ? "/" : "", name);
-    char *path = memory_text("%s/%s", w->in->root, relative);
+    char *relative = alloc_text("%s%s%s", folder, *folder ? "/" : "", name);
+    char *path = alloc_text("%s/%s", w->in->root, relative);
     struct stat here, there;
 
     if (lstat(path, &here) != 0 || stat(path, &there) != 0) {
@@ -88,7 +95,7 @@ static void add_entry(struct walk *w, const char *folder, const char *name,
     } else if (S_ISREG(there.st_mode)) {
         if (w->n == FILES_MAX)
             import_bad(w->in, path, "more than %u files", FILES_MAX);
-        w->paths = memory_grow(w->paths, w->n, sizeof(*w->paths));
+        w->paths = alloc_grow(w->paths, w->n, sizeof(*w->paths));
         w->paths[w->n++] = relative;
         relative = NULL;
     } else if (import_claims_code(name) || is_table(name)) {
@@ -109,7 +116,7 @@ static int by_text(const void *a, const void *b)
 static bool looks_like_target(const char *name)
 {
     return (strncmp(name, "gfx", 3) == 0 && name[3] >= '0' && name[3] <= '9') ||
-           codeobj_is_nvidia_target(name);
+           target_is_nvidia(name);
 }
 
 /* Takes a target ID off the end of a file's name, as of x-gfx942, x.sm_90. */
@@ -117,7 +124,7 @@ static const char *take_suffix(char *base)
 {
     for (char *c = base; *c; c++)
         if (c > base && strchr("-._", *c) &&
-            (codeobj_is_target(c + 1) || codeobj_is_nvidia_target(c + 1))) {
+            (target_is_amd(c + 1) || target_is_nvidia(c + 1))) {
             *c = '\0';
             return c + 1;
         }
@@ -136,8 +143,8 @@ static const char *file_name(const char *path)
  * with the one behind the label, or is the first if there is none. */
 static void split_folder(const char *relative, struct import_place *place)
 {
-    char *rest = memory_text("%s", relative);
-    char *folder = memory_text("%s", ""), *kind = NULL;
+    char *rest = alloc_text("%s", relative);
+    char *folder = alloc_text("%s", ""), *kind = NULL;
     char *slash;
 
     place->label = "";
@@ -150,11 +157,11 @@ static void split_folder(const char *relative, struct import_place *place)
             kind = NULL; /* folders before the label belong to the label */
             continue;
         }
-        longer = memory_text("%s%s%s", folder, *folder ? "/" : "", part);
+        longer = alloc_text("%s%s%s", folder, *folder ? "/" : "", part);
         free(folder);
         folder = longer;
         if (!kind)
-            kind = memory_text("%s", folder);
+            kind = alloc_text("%s", folder);
     }
     place->folder = folder;
     place->kind = kind ? kind : folder;
@@ -164,16 +171,16 @@ static void find_place(const struct import *in, const char *relative,
                        struct import_place *place)
 {
     const char *name = file_name(relative);
-    char *base = memory_text("%.*s", (int)(extension(name) - name), name);
+    char *base = alloc_text("%.*s", (int)(extension(name) - name), name);
 
     split_folder(relative, place);
     if (!*place->label)
         place->label = take_suffix(base);
-    place->file = memory_text("%s/%s", in->root, relative);
+    place->file = alloc_text("%s/%s", in->root, relative);
     place->path =
-        memory_text("%s%s%s", place->folder, *place->folder ? "/" : "", name);
+        alloc_text("%s%s%s", place->folder, *place->folder ? "/" : "", name);
     place->module =
-        memory_text("%s%s%s", place->folder, *place->folder ? "/" : "", base);
+        alloc_text("%s%s%s", place->folder, *place->folder ? "/" : "", base);
 }
 
 static void read_csv(struct import *in, const struct import_place *place)
@@ -186,7 +193,7 @@ static void read_csv(struct import *in, const struct import_place *place)
         in->nbad++;
         return;
     }
-    in->csvs = memory_grow(in->csvs, in->ncsvs, sizeof(*in->csvs));
+    in->csvs = alloc_grow(in->csvs, in->ncsvs, sizeof(*in->csvs));
     in->csvs[in->ncsvs++] = (struct import_csv){.place = *place, .csv = csv};
 }
 
@@ -214,7 +221,7 @@ static int csv_order(const void *a, const void *b)
 static size_t find_path(const struct walk *w, const char *stem, size_t n,
                         const char *ending)
 {
-    char *wanted = memory_text("%.*s%s", (int)n, stem, ending);
+    char *wanted = alloc_text("%.*s%s", (int)n, stem, ending);
     char **found = bsearch(&wanted, w->paths, w->n, sizeof(*w->paths), by_text);
 
     free(wanted);
@@ -254,7 +261,7 @@ static void find_triton(const struct walk *w, const char *path,
 
     if (found == w->n)
         return;
-    file = memory_text("%s/%s", w->in->root, w->paths[found]);
+    file = alloc_text("%s/%s", w->in->root, w->paths[found]);
     import_triton(w->in, object, file);
     free(file);
 }
@@ -265,7 +272,7 @@ void import_scan(struct import *in)
     struct walk w = {.in = in};
 
     if (!real_root && errno == ENOMEM)
-        memory_none();
+        alloc_none();
     in->real_root = real_root ? real_root : "/";
     walk_folder(&w, "", 0);
     if (w.n)

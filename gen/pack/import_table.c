@@ -6,13 +6,16 @@
  * the CSV or in a folder there); without that column, the kernel is looked for
  * in all code objects below the CSV's folder.
  */
-#include "pack/import.h"
+#include "pack/import_table.h"
 
 #include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pack/config_table.h"
+#include "util/alloc.h"
 
 #define ROWS_MAX 100000u
 
@@ -56,8 +59,8 @@ const char *import_cell(const struct import_table *table,
 
 /* ---- columns ------------------------------------------------------------- */
 
-static struct model_column *find_column(const struct import_table *t,
-                                        const char *name)
+static struct pack_column *find_column(const struct import_table *t,
+                                       const char *name)
 {
     for (size_t i = 0; i < t->ncolumns; i++)
         if (strcmp(t->columns[i].name, name) == 0)
@@ -70,7 +73,7 @@ static void add_column(struct import *in, struct import_table *t,
                        const struct import_csv *csv, size_t c)
 {
     const char *name = csv->csv->names[c];
-    struct model_column *column = find_column(t, name);
+    struct pack_column *column = find_column(t, name);
     char error[CSV_ERROR_MAX];
     enum kpk_cell_type type;
     bool tells;
@@ -81,9 +84,9 @@ static void add_column(struct import *in, struct import_table *t,
         return;
     }
     if (!column) {
-        t->columns = memory_grow(t->columns, t->ncolumns, sizeof(*t->columns));
+        t->columns = alloc_grow(t->columns, t->ncolumns, sizeof(*t->columns));
         column = &t->columns[t->ncolumns++];
-        *column = (struct model_column){name, type, tells};
+        *column = (struct pack_column){name, type, tells};
         return;
     }
     if (!tells)
@@ -128,7 +131,7 @@ static void add_row(const struct reading *r, uint32_t number,
         r->in->nbad++;
         return;
     }
-    t->rows = memory_grow(t->rows, t->nrows, sizeof(*t->rows));
+    t->rows = alloc_grow(t->rows, t->nrows, sizeof(*t->rows));
     t->rows[t->nrows++] =
         (struct import_row){object->object.co->kernels[number].name,
                             number,
@@ -143,7 +146,7 @@ static void add_row(const struct reading *r, uint32_t number,
 /* The processor of a target ID. */
 static const char *processor_of(const char *target)
 {
-    return memory_text("%.*s", (int)strcspn(target, ":"), target);
+    return alloc_text("%.*s", (int)strcspn(target, ":"), target);
 }
 
 /* The rows of the kernels in an object that the line names. */
@@ -220,8 +223,8 @@ static void read_row(const struct reading *r)
     const char *name = cell_of(r->csv, r->row, r->csv->file_column);
     const char *kernel = cell_of(r->csv, r->row, r->csv->kernel_column);
     const char *slash = *place->folder ? "/" : "";
-    char *exact = memory_text("%s%s%s", place->folder, slash, name);
-    char *below = memory_text("%s%s", place->folder, slash);
+    char *exact = alloc_text("%s%s%s", place->folder, slash, name);
+    char *below = alloc_text("%s%s", place->folder, slash);
     bool at_place = false, found = false, any = false;
 
     for (size_t i = first_at(r->in, exact);
@@ -245,7 +248,7 @@ static void read_row(const struct reading *r)
             continue;
         found = true;
         any |= take_object(r, object,
-                           *name ? memory_text("%.*s", (int)(end - rest), rest)
+                           *name ? alloc_text("%.*s", (int)(end - rest), rest)
                                  : "");
     }
     free(exact);
@@ -311,7 +314,7 @@ static struct import_table *table_of(struct import *in,
         if (strcmp(in->tables[i].kind, csv->place.kind) == 0 &&
             strcmp(in->tables[i].name, name) == 0)
             return &in->tables[i];
-    in->tables = memory_grow(in->tables, in->ntables, sizeof(*in->tables));
+    in->tables = alloc_grow(in->tables, in->ntables, sizeof(*in->tables));
     in->tables[in->ntables] =
         (struct import_table){.name = name, .kind = csv->place.kind};
     return &in->tables[in->ntables++];
@@ -397,7 +400,7 @@ static const char *holder_of(const struct import *in, const char *kind)
 
     for (size_t m = 0; m < in->nmodules; m++)
         if (strcmp(in->modules[m].name, name) == 0)
-            return memory_text("%s.tables", name);
+            return alloc_text("%s.tables", name);
     return name;
 }
 
@@ -413,15 +416,15 @@ static void end_table(struct import *in, struct import_table *t)
         t->has_folders = false;
         return;
     }
-    t->columns = memory_grow(t->columns, t->ncolumns, sizeof(*t->columns));
+    t->columns = alloc_grow(t->columns, t->ncolumns, sizeof(*t->columns));
     t->columns[t->ncolumns++] =
-        (struct model_column){"folder", KPK_CELL_STRING, true};
+        (struct pack_column){"folder", KPK_CELL_STRING, true};
 }
 
 void import_tables(struct import *in)
 {
     struct import_table **tables =
-        memory_new(in->ncsvs, sizeof(struct import_table *));
+        alloc_new(in->ncsvs, sizeof(struct import_table *));
 
     /* Twice: the array of tables moves while it grows. */
     for (size_t i = 0; i < in->ncsvs; i++)

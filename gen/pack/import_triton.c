@@ -6,12 +6,13 @@
  * is refused when it is launched. The arguments that Triton adds get their
  * names.
  */
-#include "pack/import.h"
+#include "pack/import_triton.h"
 
-#include "read/triton.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/alloc.h"
 
 /* The kernel that the JSON is about; co->nkernels if it is not there. */
 static size_t find_kernel(const struct codeobj *co, const struct triton *t)
@@ -52,7 +53,7 @@ static bool name_scratch(struct codeobj_kernel *k, unsigned nscratch)
         struct codeobj_arg *arg = &k->args[k->nargs - nscratch + i];
 
         free(arg->name);
-        arg->name = memory_text("%s", names[i]);
+        arg->name = alloc_text("%s", names[i]);
     }
     return true;
 }
@@ -65,19 +66,19 @@ static const char *take(struct codeobj *co, struct codeobj_kernel *k,
     uint32_t *reqd = k->attrs.reqd_block;
 
     if (!is_for(co, t->processor))
-        return memory_text("is about a kernel for %s, but the code beside it "
-                           "is for %s",
-                           t->processor, co->target);
+        return alloc_text("is about a kernel for %s, but the code beside it "
+                          "is for %s",
+                          t->processor, co->target);
     if ((k->attrs.max_block && block > k->attrs.max_block) ||
         (reqd[0] && block != (uint64_t)reqd[0] * reqd[1] * reqd[2]))
-        return memory_text("%u warps are %llu threads, which kernel %s cannot "
-                           "have",
-                           (unsigned)t->num_warps, (unsigned long long)block,
-                           k->name);
+        return alloc_text("%u warps are %llu threads, which kernel %s cannot "
+                          "have",
+                          (unsigned)t->num_warps, (unsigned long long)block,
+                          k->name);
     if (!name_scratch(k, t->nscratch))
-        return memory_text("kernel %s does not end with %u pointers to scratch "
-                           "memory, as Triton's kernels do",
-                           k->name, t->nscratch);
+        return alloc_text("kernel %s does not end with %u pointers to scratch "
+                          "memory, as Triton's kernels do",
+                          k->name, t->nscratch);
     reqd[0] = (uint32_t)block;
     reqd[1] = reqd[2] = 1;
     k->attrs.least_shared_nbytes = t->shared_nbytes;
@@ -89,7 +90,7 @@ void import_triton(struct import *in, struct import_object *object,
 {
     /* read a moment ago, and nobody else's yet */
     struct codeobj *co = (struct codeobj *)object->object.co;
-    struct triton *t = memory_new(1, sizeof(*t));
+    struct triton *t = alloc_new(1, sizeof(*t));
     char error[TRITON_ERROR_MAX];
     const enum triton_status status = triton_read(file, t, error);
     const size_t k = find_kernel(co, t);
@@ -98,9 +99,9 @@ void import_triton(struct import *in, struct import_object *object,
     if (status == TRITON_READ)
         fault = k < co->nkernels
                     ? take(co, &co->kernels[k], t)
-                    : memory_text("is about kernel '%s', which the code beside "
-                                  "it does not have",
-                                  t->kernel);
+                    : alloc_text("is about kernel '%s', which the code beside "
+                                 "it does not have",
+                                 t->kernel);
     if (fault)
         import_bad(in, file, "%s", fault);
     if (fault || status == TRITON_OTHER) {
@@ -118,7 +119,7 @@ void import_triton(struct import *in, struct import_object *object,
 
 /* ---- the table ----------------------------------------------------------- */
 
-static const struct model_column columns[] = {
+static const struct pack_column columns[] = {
     {"block_x", KPK_CELL_INT, true},
     {"grid_x_each", KPK_CELL_INT, true},
     {"grid_y_each", KPK_CELL_INT, true},
@@ -145,30 +146,30 @@ static const char **cells_of(const struct import_object *object)
         t->global_scratch_align,
         t->profile_scratch_nbytes,
         t->profile_scratch_align};
-    const char **cells = memory_new(NCOLUMNS, sizeof(char *));
+    const char **cells = alloc_new(NCOLUMNS, sizeof(char *));
 
     for (size_t c = 0; c < NCOLUMNS; c++)
-        cells[c] = memory_text("%u", (unsigned)values[c]);
+        cells[c] = alloc_text("%u", (unsigned)values[c]);
     return cells;
 }
 
 static int by_kernel(const void *a, const void *b)
 {
-    const struct model_row *x = a, *y = b;
+    const struct pack_row *x = a, *y = b;
 
     return x->kernel != y->kernel ? (x->kernel < y->kernel ? -1 : 1)
                                   : strcmp(x->target, y->target);
 }
 
-const struct model_table *import_triton_table(const struct import *in,
-                                              const struct import_module *m)
+const struct pack_table *import_triton_table(const struct import *in,
+                                             const struct import_module *m)
 {
-    struct model_table *table = memory_new(1, sizeof(*table));
+    struct pack_table *table = alloc_new(1, sizeof(*table));
 
-    *table = (struct model_table){.name = "triton", .ncolumns = NCOLUMNS};
-    table->columns = memory_new(NCOLUMNS, sizeof(*table->columns));
+    *table = (struct pack_table){.name = "triton", .ncolumns = NCOLUMNS};
+    table->columns = alloc_new(NCOLUMNS, sizeof(*table->columns));
     memcpy(table->columns, columns, sizeof(columns));
-    table->rows = memory_new(m->nobjects, sizeof(*table->rows));
+    table->rows = alloc_new(m->nobjects, sizeof(*table->rows));
     for (size_t i = 0; i < m->nobjects; i++) {
         const struct import_object *object = in->order[m->first + i];
         const char *target = object->object.co->target;
@@ -176,11 +177,11 @@ const struct model_table *import_triton_table(const struct import *in,
         if (!object->triton || object->triton->num_ctas > 1)
             continue;
         /* a single object serves all devices that run it */
-        table->rows[table->nrows++] = (struct model_row){
+        table->rows[table->nrows++] = (struct pack_row){
             0, object->triton_kernel,
             m->nobjects == 1
                 ? ""
-                : memory_text("%.*s", (int)strcspn(target, ":"), target),
+                : alloc_text("%.*s", (int)strcspn(target, ":"), target),
             cells_of(object)};
     }
     qsort(table->rows, table->nrows, sizeof(*table->rows), by_kernel);

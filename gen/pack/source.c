@@ -1,10 +1,10 @@
 /* source.c - what a kernel's source says of it: its function in the IR */
-#include "source.h"
+#include "pack/source.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "alias.h"
+#include "pack/alias.h"
 
 struct source source_find(const struct ir *ir, const struct csv *aliases,
                           const char *module, const char *kernel)

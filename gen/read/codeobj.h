@@ -1,10 +1,9 @@
 /* codeobj.h - what kpack-gen knows of one code object, of AMDGPU or NVIDIA
  *
- * A reader of what the file says of its kernels, at build time only: the
- * metadata note of AMDGPU code objects, the sections .nv.info of cubins, the
- * entries of PTX. Every number in the file is checked before it is used: a
- * damaged or hostile file is refused with a sentence and never read out of
- * bounds.
+ * Readers fill it (codeobj_read.h) from the metadata note of AMDGPU code
+ * objects, the sections .nv.info of cubins, the entries of PTX. A reader checks
+ * every number in the file before it uses it: a damaged or hostile file is
+ * refused with a sentence and never read out of bounds.
  */
 #ifndef KPK_GEN_CODEOBJ_H
 #define KPK_GEN_CODEOBJ_H
@@ -47,23 +46,7 @@ struct codeobj {
     size_t nkernels;
 };
 
-/*
- * codeobj_read() reads and checks a code object.
- *
- *   path   the file; kept for messages
- *   error  what is wrong with it, without the path, on failure
- *
- * Returns NULL on failure; free with codeobj_free().
- */
-struct codeobj *codeobj_read(const char *path, char error[CODEOBJ_ERROR_MAX]);
-
-/*
- * codeobj_parse() is codeobj_read() for bytes that are in memory already. They
- * are copied.
- */
-struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
-                              char error[CODEOBJ_ERROR_MAX]);
-
+/* NULL is allowed. */
 void codeobj_free(struct codeobj *co);
 
 /* A cubin or PTX. */
@@ -79,32 +62,22 @@ bool codeobj_is_nvidia(const struct codeobj *co);
  */
 bool codeobj_take_target(struct codeobj *co, const char *target);
 
-/* Whether a name is sm_NN or compute_NN, with its suffix if it has one. */
-bool codeobj_is_nvidia_target(const char *name);
-
-/* Whether a name is a target ID that a code object may have. */
-bool codeobj_is_target(const char *name);
-
 /* The offset where a kernel's last argument ends; the size of its segment if
  * it has no list of arguments: then the segment is one packed buffer, which
  * kpk_launch_packed() fills. */
 uint32_t codeobj_packed_nbytes(const struct codeobj_kernel *k);
 
-/* Whether a file is PTX: text whose first word is .version. */
-bool codeobj_is_ptx(const void *data, size_t nbytes);
+/* Sorts the kernels by name. A name that two kernels have; NULL if all names
+ * differ. */
+const char *codeobj_sort(struct codeobj *co);
 
-/* Internal to the reader, its parts for NVIDIA's files. */
-struct Elf;
-bool codeobj_read_cubin(struct codeobj *co, struct Elf *elf,
-                        char error[CODEOBJ_ERROR_MAX]);
-bool codeobj_read_ptx(struct codeobj *co, char error[CODEOBJ_ERROR_MAX]);
+/* The kernel whose name is the nbytes at `name`, of kernels that are sorted;
+ * NULL without one. */
+struct codeobj_kernel *codeobj_find(const struct codeobj *co, const char *name,
+                                    size_t nbytes);
 
-/* Internal to the reader: writes the sentence; false. */
+/* For readers: writes the sentence that says what is wrong; returns false. */
 bool codeobj_fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Internal to the reader: fills the kernels from the metadata note. */
-bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,
-                           char error[CODEOBJ_ERROR_MAX]);
 
 #endif

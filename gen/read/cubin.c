@@ -7,7 +7,7 @@
  * them against AMD's lists of the same kernels, and on a GPU against
  * cuFuncGetParamInfo() and cuFuncGetAttribute().
  */
-#include "codeobj.h"
+#include "read/cubin.h"
 
 #include <gelf.h>
 #include <stdio.h>
@@ -16,6 +16,8 @@
 
 /* OS ABIs: of CUDA 13's files, and of those before. */
 enum { OSABI_CUDA_13 = 0x41, OSABI_CUDA = 0x33 };
+
+#define EM_CUDA_NUMBER 190
 
 /* In the flags of those before: for one processor's own features, as sm_90a.
  * Source: EF_CUDA_ACCELERATORS_V1 of LLVM's ELF.h. */
@@ -234,19 +236,10 @@ static const char *after(const char *name, const char *prefix)
     return strncmp(name, prefix, n) == 0 && name[n] ? name + n : NULL;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct codeobj_kernel *)a)->name,
-                  ((const struct codeobj_kernel *)b)->name);
-}
-
 static struct codeobj_kernel *find_kernel(const struct file *f,
                                           const char *name)
 {
-    struct codeobj_kernel key = {.name = (char *)name};
-
-    return bsearch(&key, f->co->kernels, f->co->nkernels,
-                   sizeof(*f->co->kernels), by_name);
+    return codeobj_find(f->co, name, strlen(name));
 }
 
 static bool find_symbols(struct file *f, char error[CODEOBJ_ERROR_MAX])
@@ -281,6 +274,7 @@ static const char *symbol_name(const struct file *f, size_t i, GElf_Sym *sym)
 static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
 {
     struct codeobj *co = f->co;
+    const char *twice;
 
     co->kernels = calloc(f->nsymbols + 1, sizeof(*co->kernels));
     if (!co->kernels)
@@ -299,11 +293,9 @@ static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
         if (!co->kernels[co->nkernels++].name)
             return fail(error, "out of memory", "");
     }
-    qsort(co->kernels, co->nkernels, sizeof(*co->kernels), by_name);
-    for (size_t i = 1; i < co->nkernels; i++)
-        if (strcmp(co->kernels[i - 1].name, co->kernels[i].name) == 0)
-            return fail(error,
-                        "two kernels of one name: ", co->kernels[i].name);
+    twice = codeobj_sort(co);
+    if (twice)
+        return fail(error, "two kernels of one name: ", twice);
     return true;
 }
 
@@ -442,8 +434,16 @@ static void finish_kernel(const struct file *f, struct codeobj_kernel *k)
     k->attrs.wave_size = 32;
 }
 
-bool codeobj_read_cubin(struct codeobj *co, Elf *elf,
-                        char error[CODEOBJ_ERROR_MAX])
+bool cubin_is(Elf *elf)
+{
+    GElf_Ehdr h;
+
+    return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &h) &&
+           h.e_ident[EI_CLASS] == ELFCLASS64 &&
+           h.e_ident[EI_DATA] == ELFDATA2LSB && h.e_machine == EM_CUDA_NUMBER;
+}
+
+bool cubin_read(struct codeobj *co, Elf *elf, char error[CODEOBJ_ERROR_MAX])
 {
     struct file f = {.co = co, .elf = elf};
     GElf_Ehdr h;

@@ -1,6 +1,7 @@
 /* doc.c - the comments that a kernel's source has for it */
 #include "read/doc.h"
-#include "util/memory.h"
+
+#include "util/alloc.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,7 +18,7 @@ struct doc {
 static struct doc *unreadable(const char *path, int why, struct doc *doc)
 {
     if (why == ENOMEM)
-        memory_none();
+        alloc_none();
     fprintf(stderr, "%s: %s\n", path, strerror(why));
     doc_free(doc);
     return NULL;
@@ -25,7 +26,7 @@ static struct doc *unreadable(const char *path, int why, struct doc *doc)
 
 struct doc *doc_read(const char *path)
 {
-    struct doc *doc = memory_new(1, sizeof(*doc));
+    struct doc *doc = alloc_new(1, sizeof(*doc));
     FILE *f = fopen(path, "r");
     char *line = NULL;
     size_t room = 0;
@@ -40,7 +41,7 @@ struct doc *doc_read(const char *path)
     while ((nbytes = getline(&line, &room, f)) >= 0) {
         while (nbytes > 0 && isspace((unsigned char)line[nbytes - 1]))
             line[--nbytes] = '\0';
-        doc->lines = memory_grow(doc->lines, doc->n, sizeof(*doc->lines));
+        doc->lines = alloc_grow(doc->lines, doc->n, sizeof(*doc->lines));
         doc->lines[doc->n++] = line;
         line = NULL;
         room = 0;

@@ -5,12 +5,14 @@
  * skipped by counting braces, and searched for griddepcontrol.wait. Attributes
  * that the driver's compiler decides, such as registers, are 0.
  */
-#include "codeobj.h"
+#include "read/ptx.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "read/target_id.h"
 
 enum { WORD_MAX = 1024, PTX_ARGS_MAX = 4096, DEFAULT_MAX_BLOCK = 1024 };
 
@@ -242,12 +244,6 @@ static bool read_entry(struct reader *r)
     return skip_body(r, &k->attrs.waits);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct codeobj_kernel *)a)->name,
-                  ((const struct codeobj_kernel *)b)->name);
-}
-
 /* "7.8" gives 78; 0 for a word without a version. */
 static unsigned isa_version(const char *word)
 {
@@ -274,7 +270,7 @@ static bool read_directives(struct reader *r)
                 return fail(r, "no target");
             snprintf(r->co->target, sizeof(r->co->target), "compute_%.5s",
                      r->word + 3);
-            if (!codeobj_is_nvidia_target(r->co->target))
+            if (!target_is_nvidia(r->co->target))
                 return fail(r, "a target that is none");
         } else if (is(r, ".entry")) {
             if (!read_entry(r))
@@ -286,14 +282,14 @@ static bool read_directives(struct reader *r)
     return true;
 }
 
-bool codeobj_is_ptx(const void *data, size_t nbytes)
+bool ptx_is(const void *data, size_t nbytes)
 {
     struct reader r = {.at = data, .end = (const char *)data + nbytes};
 
     return take(&r) && is(&r, ".version");
 }
 
-bool codeobj_read_ptx(struct codeobj *co, char error[CODEOBJ_ERROR_MAX])
+bool ptx_read(struct codeobj *co, char error[CODEOBJ_ERROR_MAX])
 {
     struct reader r = {.co = co,
                        .at = (const char *)co->data,
@@ -308,9 +304,7 @@ bool codeobj_read_ptx(struct codeobj *co, char error[CODEOBJ_ERROR_MAX])
         return fail(&r, "no .target");
     if (co->nkernels == 0)
         return fail(&r, "no .entry");
-    qsort(co->kernels, co->nkernels, sizeof(*co->kernels), by_name);
-    for (size_t i = 1; i < co->nkernels; i++)
-        if (strcmp(co->kernels[i - 1].name, co->kernels[i].name) == 0)
-            return fail(&r, "two entries of one name");
+    if (codeobj_sort(co))
+        return fail(&r, "two entries of one name");
     return true;
 }

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "occupancy.h"
-#include "read/codeobj.h"
+#include "read/codeobj_read.h"
+#include "report/occupancy.h"
 
 /* ---- classes of instructions ---------------------------------------- */
 

@@ -4,7 +4,7 @@
  * waves of an EU by feature). LDS: the ISA manuals, and gfx950's 160 KiB. From
  * gfx10 on a block has the SIMDs and the LDS of a pair of compute units.
  */
-#include "occupancy.h"
+#include "report/occupancy.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* output.c - a file that appears complete or not at all */
-#include "output.h"
+#include "util/output.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "memory.h"
+#include "util/alloc.h"
 
 /* The folders of a file, as mkdir -p makes them. */
 static void make_folders(char *path)
@@ -46,9 +46,9 @@ bool output_open(struct output *out, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    out->path = memory_vtext(format, args);
+    out->path = alloc_vtext(format, args);
     va_end(args);
-    out->temporary = memory_text("%s.tmp", out->path);
+    out->temporary = alloc_text("%s.tmp", out->path);
     make_folders(out->path);
     out->f = fopen(out->temporary, "wb");
     if (out->f) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/memory.h"
+#include "util/alloc.h"
 
 /* Deeper than any source nests; ends a record that refers to itself. */
 #define MAX_DEPTH 32
@@ -70,7 +70,7 @@ struct host_types {
 struct host_types *host_types_new(const struct ir *ir, const char *module,
                                   const struct csv *table)
 {
-    struct host_types *h = memory_new(1, sizeof(*h));
+    struct host_types *h = alloc_new(1, sizeof(*h));
 
     h->ir = ir;
     h->module = module;
@@ -80,7 +80,7 @@ struct host_types *host_types_new(const struct ir *ir, const char *module,
     h->type_column = csv_column(table, "type");
     h->host_column = csv_column(table, "host");
     h->header_column = csv_column(table, "header");
-    h->used = memory_new(table->nrows, sizeof(*h->used));
+    h->used = alloc_new(table->nrows, sizeof(*h->used));
     return h;
 }
 
@@ -287,7 +287,7 @@ static unsigned long long align_of_struct(struct host_types *h, unsigned type,
             return 0;
         most = one > most ? one : most;
     }
-    h->aligned = memory_grow(h->aligned, h->naligned, sizeof(*h->aligned));
+    h->aligned = alloc_grow(h->aligned, h->naligned, sizeof(*h->aligned));
     h->aligned[h->naligned++] = (struct aligned){type, most};
     return most;
 }
@@ -365,7 +365,7 @@ static const struct host_struct *define(struct host_types *h, unsigned type,
     for (size_t i = 0; i < h->nstructs; i++)
         if (h->structs[i].type == type)
             return &h->structs[i];
-    f = memory_stream(&body, &nbytes);
+    f = alloc_stream(&body, &nbytes);
     in_c = write_members(h, type, depth, f);
     (void)fclose(f);
     if (h->nstructs == MAX_STRUCTS) {
@@ -374,8 +374,8 @@ static const struct host_struct *define(struct host_types *h, unsigned type,
     }
     if (!in_c) {
         free(body);
-        body = memory_text("    unsigned char bytes[%llu];\n",
-                           nbytes_of(h, type, 0));
+        body = alloc_text("    unsigned char bytes[%llu];\n",
+                          nbytes_of(h, type, 0));
     }
     s = &h->structs[h->nstructs++];
     s->type = type;

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/memory.h"
 #include "fnv1a.h"
 #include "kpack.h"
 #include "pack/alias.h"
 #include "pack/source.h"
 #include "read/doc.h"
+#include "util/alloc.h"
 #include "write/host_type.h"
 
 #define NAME_MAX_NBYTES 512
@@ -271,8 +271,8 @@ static void prepare(struct writer *w, size_t i)
     struct launcher *l = &w->launchers[i];
     const size_t nargs = l->kernel->nargs;
 
-    l->declarations = memory_new(nargs, sizeof(*l->declarations));
-    l->names = memory_new(nargs, sizeof(*l->names));
+    l->declarations = alloc_new(nargs, sizeof(*l->declarations));
+    l->names = alloc_new(nargs, sizeof(*l->names));
     if (!l->source.kernel)
         snprintf(l->why, sizeof(l->why),
                  "its signature is not known: there is no source");
@@ -349,7 +349,7 @@ static void write_comment(FILE *f, const struct writer *w,
     } else if (doc) {
         char *text = NULL;
         size_t nbytes;
-        FILE *memory = memory_stream(&text, &nbytes);
+        FILE *memory = alloc_stream(&text, &nbytes);
         const size_t n = doc_write_line(memory, doc, line);
 
         (void)fclose(memory);
@@ -584,7 +584,7 @@ bool launchers_write(FILE *f, const struct launchers_input *in)
     const size_t n = in->object->nkernels;
     bool ok;
 
-    w.launchers = memory_new(n, sizeof(*w.launchers));
+    w.launchers = alloc_new(n, sizeof(*w.launchers));
     if (in->ir)
         w.types = host_types_new(in->ir, in->module, in->types);
     for (size_t i = 0; i < n; i++) {

@@ -5,22 +5,23 @@
  * kernels share are written once: hand-written kernels of a kind mostly take
  * the same. C has no empty arrays: each ends with a row that no count reaches.
  */
-#include "part.h"
+#include "write/part.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/memory.h"
+#include "util/alloc.h"
 #include "util/text_table.h"
-#include "blob.h"
-#include "records.h"
-#include "symbol.h"
+#include "write/blob.h"
+#include "write/blob_symbol.h"
+#include "write/records.h"
+#include "write/table_index.h"
 
 enum { BLOB_ALIGNMENT = 64 };
 
 struct writer {
     FILE *f, *bin;
-    const struct model_part *part;
+    const struct pack_part *part;
     struct strings *strings;
 };
 
@@ -35,10 +36,10 @@ static unsigned text(const struct writer *w, const char *string)
     return at;
 }
 
-char *part_symbol(const struct model_part *part)
+char *part_symbol(const struct pack_part *part)
 {
-    return memory_text("%s_%s__%s", part->imported ? "kpk_i" : "kpk_module",
-                       part->pack, part->name);
+    return alloc_text("%s_%s__%s", part->imported ? "kpk_i" : "kpk_module",
+                      part->pack, part->name);
 }
 
 /* ---- kernels and arguments ----------------------------------------------- */
@@ -79,7 +80,7 @@ static size_t first_arg(const struct writer *w, struct arg_lists *lists,
     for (size_t i = lists->n; i-- > stop;)
         if (same_list(lists->lists[i].kernel, k))
             return lists->lists[i].first;
-    lists->lists = memory_grow(lists->lists, lists->n, sizeof(*lists->lists));
+    lists->lists = alloc_grow(lists->lists, lists->n, sizeof(*lists->lists));
     lists->lists[lists->n].kernel = k;
     lists->lists[lists->n++].first = first;
     for (size_t i = 0; i < k->nargs; i++)
@@ -97,12 +98,12 @@ static size_t each_kernel(const struct writer *w, void *context,
     size_t n = 0;
 
     for (size_t m = 0; m < w->part->nmodules; m++) {
-        const struct model_module *module = &w->part->modules[m];
+        const struct pack_module *module = &w->part->modules[m];
         const struct codeobj *co;
 
         if (module->nobjects == 0)
             continue;
-        co = model_kernels(module);
+        co = module->reference;
         for (size_t i = 0; i < co->nkernels; i++, n++)
             if (write)
                 write(w, context, n, &co->kernels[i]);
@@ -137,7 +138,7 @@ static void write_kernels(const struct writer *w)
 {
     struct firsts firsts = {{0}, NULL};
 
-    firsts.first = memory_new(each_kernel(w, NULL, NULL), sizeof(size_t));
+    firsts.first = alloc_new(each_kernel(w, NULL, NULL), sizeof(size_t));
     fputs("static const struct kpk_arg_desc args[] = {\n"
           "    /* name, offset, size, kind */\n",
           w->f);
@@ -157,11 +158,11 @@ static void write_kernels(const struct writer *w)
 /* Calls `write` for the code objects of all modules. */
 static void each_object(const struct writer *w,
                         void (*write)(const struct writer *w,
-                                      const struct model_module *module,
-                                      const struct model_object *object))
+                                      const struct pack_module *module,
+                                      const struct pack_object *object))
 {
     for (size_t m = 0; m < w->part->nmodules; m++) {
-        const struct model_module *module = &w->part->modules[m];
+        const struct pack_module *module = &w->part->modules[m];
 
         for (size_t i = 0; i < module->nobjects; i++)
             write(w, module, module->objects[i]);
@@ -169,8 +170,8 @@ static void each_object(const struct writer *w,
 }
 
 static void write_declaration(const struct writer *w,
-                              const struct model_module *module,
-                              const struct model_object *object)
+                              const struct pack_module *module,
+                              const struct pack_object *object)
 {
     char symbol[BLOB_SYMBOL_MAX];
 
@@ -179,8 +180,8 @@ static void write_declaration(const struct writer *w,
 }
 
 static void write_attrs(const struct writer *w,
-                        const struct model_module *module,
-                        const struct model_object *object)
+                        const struct pack_module *module,
+                        const struct pack_object *object)
 {
     (void)module;
     fprintf(w->f, "    /* %s */\n", object->co->target);
@@ -189,8 +190,7 @@ static void write_attrs(const struct writer *w,
 }
 
 /* Head and bytes go to the file of all code objects, aligned. */
-static void write_blob(const struct writer *w,
-                       const struct model_module *module,
+static void write_blob(const struct writer *w, const struct pack_module *module,
                        const struct codeobj *co)
 {
     blob_write_plain_head(w->bin, w->part->pack, module->name, co);
@@ -211,8 +211,8 @@ static bool has_symbols(const struct codeobj *co)
 }
 
 static void write_symbols(const struct writer *w,
-                          const struct model_module *module,
-                          const struct model_object *object)
+                          const struct pack_module *module,
+                          const struct pack_object *object)
 {
     const struct codeobj *co = object->co;
 
@@ -230,8 +230,8 @@ static void write_symbols(const struct writer *w,
 }
 
 static void write_object(const struct writer *w,
-                         const struct model_module *module,
-                         const struct model_object *object, size_t first_attrs)
+                         const struct pack_module *module,
+                         const struct pack_object *object, size_t first_attrs)
 {
     const struct codeobj *co = object->co;
     char blob[BLOB_SYMBOL_MAX];
@@ -268,7 +268,7 @@ static void write_objects(const struct writer *w)
     each_object(w, write_symbols);
     fputs("static const struct kpk_code_object objects[] = {\n", w->f);
     for (size_t m = 0; m < w->part->nmodules; m++) {
-        const struct model_module *module = &w->part->modules[m];
+        const struct pack_module *module = &w->part->modules[m];
 
         for (size_t i = 0; i < module->nobjects; i++) {
             write_object(w, module, module->objects[i], nattrs);
@@ -280,7 +280,7 @@ static void write_objects(const struct writer *w)
 
 /* ---- configuration tables ------------------------------------------------ */
 
-static void write_row_cells(const struct writer *w, const struct model_table *t,
+static void write_row_cells(const struct writer *w, const struct pack_table *t,
                             size_t r)
 {
     fputs("   ", w->f);
@@ -297,7 +297,7 @@ static void write_row_cells(const struct writer *w, const struct model_table *t,
 }
 
 /* Writes the arrays behind table number n of the part. */
-static void write_table(const struct writer *w, const struct model_table *t,
+static void write_table(const struct writer *w, const struct pack_table *t,
                         size_t n)
 {
     fprintf(w->f, "static const struct kpk_column columns_%zu[] = {\n", n);
@@ -317,12 +317,12 @@ static void write_table(const struct writer *w, const struct model_table *t,
     for (size_t r = 0; r < t->nrows; r++)
         write_row_cells(w, t, r);
     fputs("    {0},\n};\n\n", w->f);
-    index_write(w->f, t, n);
+    table_index_write(w->f, t, n);
 }
 
 static void write_tables(const struct writer *w)
 {
-    const struct model_part *part = w->part;
+    const struct pack_part *part = w->part;
     char *symbol = part_symbol(part);
     size_t n = 0;
 
@@ -335,7 +335,7 @@ static void write_tables(const struct writer *w)
     n = 0;
     for (size_t m = 0; m < part->nmodules; m++)
         for (size_t i = 0; i < part->modules[m].ntables; i++, n++) {
-            const struct model_table *t = part->modules[m].tables[i];
+            const struct pack_table *t = part->modules[m].tables[i];
 
             fprintf(w->f,
                     "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu, %s, "
@@ -372,7 +372,7 @@ static void write_codec(const struct writer *w)
             pack, pack, pack, w->part->modules[0].nobjects, pack, pack, pack);
 }
 
-static void write_module(const struct writer *w, const struct model_module *m,
+static void write_module(const struct writer *w, const struct pack_module *m,
                          size_t kernel, size_t object, size_t table)
 {
     fprintf(w->f,
@@ -380,14 +380,14 @@ static void write_module(const struct writer *w, const struct model_module *m,
             "     .kernels = kernels + %zu, .nkernels = %zu, .args = args,\n"
             "     .objects = objects + %zu, .nobjects = %zu,\n"
             "     .tables = tables + %zu, .ntables = %zu,%s}",
-            text(w, m->name), kernel,
-            m->nobjects ? model_kernels(m)->nkernels : 0, object, m->nobjects,
-            table, m->ntables, w->part->imported ? "" : "\n     CODEC\n    ");
+            text(w, m->name), kernel, m->nobjects ? m->reference->nkernels : 0,
+            object, m->nobjects, table, m->ntables,
+            w->part->imported ? "" : "\n     CODEC\n    ");
 }
 
 static void write_modules(const struct writer *w)
 {
-    const struct model_part *part = w->part;
+    const struct pack_part *part = w->part;
     char *symbol = part_symbol(part);
     const char *array = part->imported ? "[]" : "";
     size_t kernel = 0, object = 0, table = 0;
@@ -397,11 +397,11 @@ static void write_modules(const struct writer *w)
     fprintf(w->f, "const struct kpk_module %s%s =%s\n    ", symbol, array,
             part->imported ? " {" : "");
     for (size_t i = 0; i < part->nmodules; i++) {
-        const struct model_module *m = &part->modules[i];
+        const struct pack_module *m = &part->modules[i];
 
         write_module(w, m, kernel, object, table);
         fputs(part->imported ? ",\n    " : "", w->f);
-        kernel += m->nobjects ? model_kernels(m)->nkernels : 0;
+        kernel += m->nobjects ? m->reference->nkernels : 0;
         object += m->nobjects;
         table += m->ntables;
     }
@@ -419,7 +419,7 @@ static void write_modules(const struct writer *w)
 /* ---- the whole ----------------------------------------------------------- */
 
 /* The strings stand behind all that counts in them and before the modules. */
-void part_write(FILE *f, FILE *bin, const struct model_part *part)
+void part_write(FILE *f, FILE *bin, const struct pack_part *part)
 {
     const struct writer w = {f, bin, part, strings_new()};
 

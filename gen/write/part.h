@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "pack/model.h"
+#include "pack/contents.h"
 
 /*
  * part_write() writes the tables of a part.
@@ -14,9 +14,9 @@
  *
  * Whether all was written is for ferror() to say.
  */
-void part_write(FILE *f, FILE *bin, const struct model_part *part);
+void part_write(FILE *f, FILE *bin, const struct pack_part *part);
 
 /* The C name of a part's modules: that of a module, or of the array of them. */
-char *part_symbol(const struct model_part *part);
+char *part_symbol(const struct pack_part *part);
 
 #endif

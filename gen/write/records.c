@@ -1,5 +1,5 @@
 /* records.c - rows of the generated tables, one function a record */
-#include "records.h"
+#include "write/records.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "pack/model.h"
+#include "pack/contents.h"
 
 /* The first lines of each generated C file. */
 void record_write_top(FILE *f, const char *what, const char *name);
@@ -18,9 +18,5 @@ void record_write_sha256(FILE *f, const uint8_t sha256[32]);
 void record_write_column(FILE *f, uint32_t name, enum kpk_cell_type type);
 void record_write_cell(FILE *f, enum kpk_cell_type type, const char *cell,
                        uint32_t string);
-
-/* Writes index_NUMBER, which is 0 where a table can have none: then, and
- * without memory, it is searched the long way. */
-void index_write(FILE *f, const struct model_table *table, size_t number);
 
 #endif

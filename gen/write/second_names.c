@@ -5,7 +5,7 @@
  * and the section headers point there. Existing bytes stay, so that no index of
  * a section, symbol or string changes.
  */
-#include "second_names.h"
+#include "write/second_names.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/file.h"
-#include "util/memory.h"
-#include "pack/alias.h"
 #include "base/msgpack_scan.h"
+#include "pack/alias.h"
+#include "util/alloc.h"
+#include "util/file.h"
 
 #define EM_AMDGPU_NUMBER 224
 #define NT_AMDGPU_METADATA_TYPE 32
@@ -337,7 +337,7 @@ static bool join(const struct work *w, const Elf64_Shdr *section, size_t head,
 static int write_or_exit(void *buffer, const char *from, size_t nbytes)
 {
     if (msgpack_sbuffer_write(buffer, from, nbytes) != 0)
-        memory_none();
+        alloc_none();
     return 0;
 }
 
@@ -411,8 +411,8 @@ static bool make_symbols(struct work *w)
     const Elf64_Shdr *symbols = &w->sections[w->symbols];
     const Elf64_Shdr *strings = &w->sections[symbols->sh_link];
     struct bytes added[2] = {{NULL, 0}, {NULL, 0}};
-    FILE *f = memory_stream((char **)&added[0].data, &added[0].nbytes);
-    FILE *g = memory_stream((char **)&added[1].data, &added[1].nbytes);
+    FILE *f = alloc_stream((char **)&added[0].data, &added[0].nbytes);
+    FILE *g = alloc_stream((char **)&added[1].data, &added[1].nbytes);
     bool ok = true;
 
     for (size_t i = 0; ok && i < w->nnames; i++)

@@ -1,15 +1,15 @@
 /* tree.c - writes an imported pack: a table and a data file for each kind */
-#include "tree.h"
+#include "write/tree.h"
 
 #include <stdlib.h>
 
-#include "util/memory.h"
+#include "util/alloc.h"
 #include "util/output.h"
-#include "pack.h"
-#include "part.h"
-#include "records.h"
+#include "write/pack_files.h"
+#include "write/part.h"
+#include "write/records.h"
 
-static bool write_part(const char *folder, const struct model_part *part)
+static bool write_part(const char *folder, const struct pack_part *part)
 {
     struct output c, bin;
     char *symbol, *name;
@@ -19,8 +19,8 @@ static bool write_part(const char *folder, const struct model_part *part)
         return false;
     if (!output_open(&bin, "%s/kind.%s.bin", folder, part->name))
         return output_close(&c, false);
-    symbol = memory_text("%s_%s", part->pack, part->name);
-    name = memory_text("%s/%s", part->pack, part->name);
+    symbol = alloc_text("%s_%s", part->pack, part->name);
+    name = alloc_text("%s/%s", part->pack, part->name);
     part_write(c.f, bin.f, part);
     pack_write_table(c.f, symbol, name, part, 1);
     ok = output_close(&bin, true);
@@ -31,7 +31,7 @@ static bool write_part(const char *folder, const struct model_part *part)
 }
 
 bool tree_write(const char *folder, const char *pack,
-                const struct model_part *parts, size_t nparts)
+                const struct pack_part *parts, size_t nparts)
 {
     struct output out;
     bool ok = true;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pack/model.h"
+#include "pack/contents.h"
 
 /*
  * tree_write() writes into a folder, which is made:
@@ -22,6 +22,6 @@
  * cannot be written.
  */
 bool tree_write(const char *folder, const char *pack,
-                const struct model_part *parts, size_t nparts);
+                const struct pack_part *parts, size_t nparts);
 
 #endif

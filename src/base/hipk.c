@@ -1,8 +1,8 @@
 /* hipk.c - reads where a library's code was moved to */
 #include "hipk.h"
 
-#include "number.h"
 #include "msgpack_scan.h"
+#include "number.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -1,8 +1,8 @@
 /* kpak.c - reads AMD's kernel archives */
 #include "kpak.h"
 
-#include "number.h"
 #include "msgpack_scan.h"
+#include "number.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "pack/agree.h"
+#include "pack/objects_agree.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "code_object.h"
 #include "base/bundle.h"
+#include "code_object.h"
 
 #include <stdlib.h>
 #include <string.h>

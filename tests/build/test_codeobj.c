@@ -11,7 +11,9 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "read/codeobj.h"
+#include "read/amdgpu_metadata.h"
+#include "read/codeobj_read.h"
+#include "read/target_id.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -237,7 +239,7 @@ static void test_metadata_that_lies_is_refused(void **state)
         char error[CODEOBJ_ERROR_MAX] = "";
 
         assert_non_null(co);
-        if (codeobj_read_metadata(co, c->note, c->nbytes, error))
+        if (amdgpu_metadata_read(co, c->note, c->nbytes, error))
             fail_msg("note %zu: accepted", i);
         if (!strstr(error, c->error))
             fail_msg("note %zu: wanted '%s', got '%s'", i, c->error, error);
@@ -271,7 +273,7 @@ static void test_metadata_without_bounds_is_refused(void **state)
         assert_true(co && note);
         memset(note, 0xc0, nbytes);
         memcpy(note, cases[i].before, cases[i].nbefore);
-        if (codeobj_read_metadata(co, note, nbytes, error) ||
+        if (amdgpu_metadata_read(co, note, nbytes, error) ||
             !strstr(error, cases[i].error))
             fail_msg("case %zu: %s", i, error);
         free(note);
@@ -305,7 +307,7 @@ static void test_metadata_is_read(void **state)
 
     (void)state;
     assert_non_null(co);
-    if (!codeobj_read_metadata(co, note, sizeof(note) - 1, error))
+    if (!amdgpu_metadata_read(co, note, sizeof(note) - 1, error))
         fail_msg("%s", error);
     assert_int_equal(co->nkernels, 1);
     k = &co->kernels[0];
@@ -345,16 +347,16 @@ static void test_targets_are_told_from_other_names(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-        if (!codeobj_is_target(good[i]))
+        if (!target_is_amd(good[i]))
             fail_msg("%s is no target", good[i]);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        if (codeobj_is_target(bad[i]))
+        if (target_is_amd(bad[i]))
             fail_msg("'%s' is a target", bad[i]);
     for (size_t i = 0; i < sizeof(nvidia) / sizeof(nvidia[0]); i++)
-        if (!codeobj_is_nvidia_target(nvidia[i]))
+        if (!target_is_nvidia(nvidia[i]))
             fail_msg("%s is no target of NVIDIA's", nvidia[i]);
     for (size_t i = 0; i < sizeof(not_nvidia) / sizeof(not_nvidia[0]); i++)
-        if (codeobj_is_nvidia_target(not_nvidia[i]))
+        if (target_is_nvidia(not_nvidia[i]))
             fail_msg("'%s' is a target of NVIDIA's", not_nvidia[i]);
 }
 

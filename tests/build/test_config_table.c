@@ -11,6 +11,7 @@
 #include "scratch.h"
 #include "target_table.h"
 #include "write/records.h"
+#include "write/table_index.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -145,29 +146,29 @@ static void test_more_than_a_million_rows_are_refused(void **state)
     assert_non_null(strstr(error, ":978: too many rows at kernel '*'"));
 }
 
-static char *written(const struct model_table *t)
+static char *written(const struct pack_table *t)
 {
     char *text = NULL;
     size_t nbytes;
     FILE *f = open_memstream(&text, &nbytes);
 
     assert_non_null(f);
-    index_write(f, t, 3);
+    table_index_write(f, t, 3);
     assert_int_equal(fclose(f), 0);
     return text;
 }
 
 static void test_an_index_has_a_code_for_each_value(void **state)
 {
-    struct model_column columns[] = {{"f", KPK_CELL_FLOAT, true},
-                                     {"i", KPK_CELL_INT, true},
-                                     {"s", KPK_CELL_STRING, true}};
+    struct pack_column columns[] = {{"f", KPK_CELL_FLOAT, true},
+                                    {"i", KPK_CELL_INT, true},
+                                    {"s", KPK_CELL_STRING, true}};
     const char *cells[][3] = {
         {"2.5", "10", "b"}, {"-1", "9", "a"}, {"2.5", "9", "b"}};
-    struct model_row rows[] = {{.target = "", .cells = cells[0]},
-                               {.target = "gfx942", .cells = cells[1]},
-                               {.target = "", .cells = cells[2]}};
-    const struct model_table t = {"t", columns, 3, rows, 3, false};
+    struct pack_row rows[] = {{.target = "", .cells = cells[0]},
+                              {.target = "gfx942", .cells = cells[1]},
+                              {.target = "", .cells = cells[2]}};
+    const struct pack_table t = {"t", columns, 3, rows, 3, false};
     char *text = written(&t);
 
     (void)state;
@@ -186,16 +187,16 @@ static void test_a_column_of_too_many_values_has_no_index(void **state)
     enum { N = 65537 };
     static char texts[N][8];
     static const char *cells[N];
-    static struct model_row rows[N];
-    struct model_column column = {"i", KPK_CELL_INT, true};
-    struct model_table t = {"t", &column, 1, rows, N, false};
+    static struct pack_row rows[N];
+    struct pack_column column = {"i", KPK_CELL_INT, true};
+    struct pack_table t = {"t", &column, 1, rows, N, false};
     char *text;
 
     (void)state;
     for (size_t i = 0; i < N; i++) {
         snprintf(texts[i], sizeof(texts[i]), "%zu", i);
         cells[i] = texts[i];
-        rows[i] = (struct model_row){.target = "", .cells = &cells[i]};
+        rows[i] = (struct pack_row){.target = "", .cells = &cells[i]};
     }
     text = written(&t);
     assert_string_equal(text, "#define index_3 0\n\n");

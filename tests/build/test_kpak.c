@@ -7,9 +7,9 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "kpak.h"
 #include "base/hipk.h"
 #include "base/kpak.h"
+#include "kpak.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
 
 #include "kpack.h"
 #include "pack/source.h"
+#include "write/blob_symbol.h"
 #include "write/launchers.h"
-#include "write/symbol.h"
 
 #include <stdbool.h>
 #include <stdio.h>

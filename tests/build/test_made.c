@@ -11,10 +11,11 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "code_object.h"
-#include "pack/agree.h"
-#include "read/codeobj.h"
 #include "base/msgpack_scan.h"
+#include "code_object.h"
+#include "pack/objects_agree.h"
+#include "read/amdgpu_metadata.h"
+#include "read/codeobj_read.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -352,7 +353,7 @@ static void test_two_kernels_of_one_name_are_refused(void **state)
     memcpy(twice + n, note + 17, n - 17);
     twice[0] = 0x81;
     twice[16] = 0x92;
-    assert_false(codeobj_read_metadata(co, twice, 2 * n - 17, error));
+    assert_false(amdgpu_metadata_read(co, twice, 2 * n - 17, error));
     assert_non_null(strstr(error, "two kernels are called"));
     free(twice);
     free(data);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "cubin.h"
-#include "read/codeobj.h"
+#include "read/codeobj_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

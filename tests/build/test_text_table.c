@@ -6,8 +6,8 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "util/text_table.h"
 #include "colliding.h"
+#include "util/text_table.h"
 
 #include <unistd.h>
 

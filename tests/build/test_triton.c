@@ -11,6 +11,8 @@
 
 #include "code_object.h"
 #include "pack/import.h"
+#include "pack/import_triton.h"
+#include "read/codeobj_read.h"
 #include "read/triton.h"
 
 #include <stdio.h>
@@ -251,7 +253,7 @@ static void test_rows_are_those_of_triton_without_clusters(void **state)
         struct import_object object = object_with(NARGS), *order = &object;
         const struct import_module module = {"softmax", "", 0, 1};
         char *printed = import_text(&in, &object, jsons[i]);
-        const struct model_table *table;
+        const struct pack_table *table;
 
         in.order = &order;
         table = import_triton_table(&in, &module);

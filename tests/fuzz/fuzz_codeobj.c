@@ -1,11 +1,12 @@
 /* fuzz_codeobj.c - any bytes as a code object, for the generator */
 #include "mutate.h"
 #include "object.h"
+#include "read/target_id.h"
 
 static void use(struct codeobj *co)
 {
-    FUZZ_ASSERT(codeobj_is_target(co->target) ||
-                codeobj_is_nvidia_target(co->target) || co->cov == 3);
+    FUZZ_ASSERT(target_is_amd(co->target) || target_is_nvidia(co->target) ||
+                co->cov == 3);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)

@@ -1,6 +1,7 @@
 /* fuzz_cubin.c - any bytes as a cubin, whose kernels the generator lists */
 #include "mutate.h"
 #include "object.h"
+#include "read/target_id.h"
 
 #include <stdio.h>
 
@@ -11,7 +12,7 @@ static void use(struct codeobj *co)
 
     if (!codeobj_is_nvidia(co))
         return;
-    FUZZ_ASSERT(codeobj_is_nvidia_target(co->target));
+    FUZZ_ASSERT(target_is_nvidia(co->target));
     (void)snprintf(target, sizeof(target), "%sa", co->target);
     if (codeobj_take_target(co, target))
         FUZZ_ASSERT(strcmp(co->target, target) == 0);

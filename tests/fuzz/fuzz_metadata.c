@@ -1,6 +1,6 @@
 /* fuzz_metadata.c - any bytes as the metadata note of a code object */
 #include "fuzz.h"
-#include "read/codeobj.h"
+#include "read/amdgpu_metadata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         abort();
     if (nbytes)
         memcpy(note, data, nbytes);
-    if (!codeobj_read_metadata(co, note, nbytes, error))
+    if (!amdgpu_metadata_read(co, note, nbytes, error))
         FUZZ_ASSERT(*error);
     free(note);
     codeobj_free(co);

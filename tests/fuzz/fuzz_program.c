@@ -2,8 +2,9 @@
  * with bundles in them, bundles, code objects, archives */
 #define _GNU_SOURCE /* memfd_create */
 #include "fuzz.h"
-#include "pack/import.h"
 #include "mutate.h"
+#include "pack/import.h"
+#include "pack/import_file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* fuzz_ptx.c - any bytes as PTX, whose entries the generator lists */
 #include "fuzz.h"
-#include "read/codeobj.h"
+#include "read/codeobj_read.h"
+#include "read/target_id.h"
 
 enum { MOST_NBYTES = 65536 };
 
@@ -13,8 +14,7 @@ static void check(const char *text, size_t nbytes)
         FUZZ_ASSERT(*error);
         return;
     }
-    FUZZ_ASSERT(codeobj_is_target(co->target) ||
-                codeobj_is_nvidia_target(co->target));
+    FUZZ_ASSERT(target_is_amd(co->target) || target_is_nvidia(co->target));
     for (size_t i = 0; i < co->nkernels; i++) {
         const struct codeobj_kernel *k = &co->kernels[i];
 

@@ -3,7 +3,7 @@
 #define FUZZ_OBJECT_H
 
 #include "fuzz.h"
-#include "read/codeobj.h"
+#include "read/codeobj_read.h"
 
 /* Reads an object. A refused one has a sentence; an accepted one is whole. */
 static inline int fuzz_object(const uint8_t *data, size_t nbytes,

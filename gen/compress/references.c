@@ -1,4 +1,4 @@
-/* plan.c - which code object of a module is compressed against which
+/* references.c - which code object of a module is compressed against which
  *
  * Some objects, the roots, are compressed by themselves; each of the others
  * against the root that makes it smallest. No chains: who runs one decodes it
@@ -15,7 +15,7 @@
  * first use of a code object stays below 2 ms a MB, on a machine where zstd
  * decodes 1 GB/s.
  */
-#include "compress.h"
+#include "compress/references.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* symbol.c - what a code object's bytes are called in C */
-#include "symbol.h"
+/* blob_symbol.c - what a code object's bytes are called in C */
+#include "write/blob_symbol.h"
 
 #include <ctype.h>
 #include <stdio.h>

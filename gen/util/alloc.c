@@ -1,7 +1,7 @@
-/* memory.c - memory of a command that has no use without it */
+/* alloc.c - memory of a command that has no use without it */
 /* For fopencookie; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "memory.h"
+#include "util/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,19 +15,19 @@ static void *or_exit(void *memory)
     exit(1);
 }
 
-void *memory_new(size_t n, size_t nbytes)
+void *alloc_new(size_t n, size_t nbytes)
 {
     return or_exit(calloc(n ? n : 1, nbytes));
 }
 
-void *memory_grow(void *array, size_t n, size_t nbytes)
+void *alloc_grow(void *array, size_t n, size_t nbytes)
 {
     if (n && (n & (n - 1)) != 0) /* room is the next power of two */
         return array;
     return or_exit(realloc(array, (n ? 2 * n : 1) * nbytes));
 }
 
-void memory_none(void)
+void alloc_none(void)
 {
     (void)or_exit(NULL);
 }
@@ -65,11 +65,11 @@ static int end(void *cookie)
     return 0;
 }
 
-FILE *memory_stream(char **text, size_t *nbytes)
+FILE *alloc_stream(char **text, size_t *nbytes)
 {
-    struct sink *sink = memory_new(1, sizeof(*sink));
+    struct sink *sink = alloc_new(1, sizeof(*sink));
 
-    *text = memory_new(1, 1);
+    *text = alloc_new(1, 1);
     *nbytes = 0;
     *sink = (struct sink){text, nbytes};
     return or_exit(fopencookie(
@@ -77,7 +77,7 @@ FILE *memory_stream(char **text, size_t *nbytes)
         (cookie_io_functions_t){.write = append, .seek = tell, .close = end}));
 }
 
-char *memory_vtext(const char *format, va_list args)
+char *alloc_vtext(const char *format, va_list args)
 {
     va_list again;
     char *text;
@@ -86,18 +86,18 @@ char *memory_vtext(const char *format, va_list args)
     va_copy(again, args);
     n = vsnprintf(NULL, 0, format, again);
     va_end(again);
-    text = memory_new((size_t)n + 1, 1);
+    text = alloc_new((size_t)n + 1, 1);
     vsnprintf(text, (size_t)n + 1, format, args);
     return text;
 }
 
-char *memory_text(const char *format, ...)
+char *alloc_text(const char *format, ...)
 {
     va_list args;
     char *text;
 
     va_start(args, format);
-    text = memory_vtext(format, args);
+    text = alloc_vtext(format, args);
     va_end(args);
     return text;
 }

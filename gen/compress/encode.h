@@ -1,19 +1,17 @@
-/* compress.h - what the files of kpack-compress share */
-#ifndef KPK_GEN_COMPRESS_H
-#define KPK_GEN_COMPRESS_H
+/* encode.h - kpack-compress's calls into libzstd
+ *
+ * All print what went wrong and return false on failure.
+ */
+#ifndef KPK_GEN_ENCODE_H
+#define KPK_GEN_ENCODE_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
-
-#include "read/codeobj.h"
 
 struct bytes {
     const void *data;
     size_t nbytes;
 };
-
-/* zstd.c: all print what went wrong and return false on failure. */
 
 /* How sizes are estimated: of the cheap levels the one that finds repeats. */
 enum { QUICK_LEVEL = 3 };
@@ -37,12 +35,5 @@ bool compressed_size_trained(struct bytes content, struct bytes dictionary,
 
 /* Says so; false. */
 bool no_memory(void);
-
-/*
- * plan_references() says what each of a module's code objects is compressed
- * against: references[i] is the number of another one, or i for none.
- */
-bool plan_references(const struct bytes *contents, size_t n,
-                     size_t *references);
 
 #endif

@@ -1,6 +1,6 @@
-/* symbol.h - what a code object's bytes are called in C */
-#ifndef KPK_GEN_SYMBOL_H
-#define KPK_GEN_SYMBOL_H
+/* blob_symbol.h - what a code object's bytes are called in C */
+#ifndef KPK_GEN_BLOB_SYMBOL_H
+#define KPK_GEN_BLOB_SYMBOL_H
 
 #define BLOB_SYMBOL_MAX 1536
 

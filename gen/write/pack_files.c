@@ -1,19 +1,19 @@
-/* pack.c - writes what names all of a pack: its table and its headers */
-#include "pack.h"
+/* pack_files.c - writes what names all of a pack: its table and its headers */
+#include "write/pack_files.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/memory.h"
-#include "part.h"
+#include "util/alloc.h"
+#include "write/part.h"
 
 /* ---- the table ----------------------------------------------------------- */
 
 /* A module of the pack, those that hold tables among them. */
 struct entry {
     const char *name;
-    const struct model_part *part;
+    const struct pack_part *part;
     size_t number; /* in the part */
 };
 
@@ -28,14 +28,14 @@ static int by_name(const void *a, const void *b)
 }
 
 void pack_write_table(FILE *f, const char *symbol, const char *name,
-                      const struct model_part *parts, size_t nparts)
+                      const struct pack_part *parts, size_t nparts)
 {
     struct entry *entries;
     size_t n = 0;
 
     for (size_t p = 0; p < nparts; p++)
         n += parts[p].nmodules;
-    entries = memory_new(n, sizeof(*entries));
+    entries = alloc_new(n, sizeof(*entries));
     n = 0;
     for (size_t p = 0; p < nparts; p++)
         for (size_t m = 0; m < parts[p].nmodules; m++)
@@ -175,7 +175,7 @@ void pack_write_launchers(FILE *f, const char *pack, char *const *modules,
         fprintf(f, "#include <kpack/%s/%s.h>\n", pack, modules[i]);
 }
 
-static size_t count_tables(const struct model_part *part)
+static size_t count_tables(const struct pack_part *part)
 {
     size_t n = 0;
 
@@ -185,7 +185,7 @@ static size_t count_tables(const struct model_part *part)
 }
 
 void pack_write_import_header(FILE *f, const char *pack,
-                              const struct model_part *parts, size_t nparts)
+                              const struct pack_part *parts, size_t nparts)
 {
     fprintf(f,
             "/* %s.h - pack %s, imported. Written by kpack-gen; do not edit.\n"

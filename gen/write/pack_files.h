@@ -1,18 +1,18 @@
-/* pack.h - writes what names all of a pack: its table and its headers */
-#ifndef KPK_GEN_PACK_H
-#define KPK_GEN_PACK_H
+/* pack_files.h - writes what names all of a pack: its table and its headers */
+#ifndef KPK_GEN_PACK_FILES_H
+#define KPK_GEN_PACK_FILES_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "pack/model.h"
+#include "pack/contents.h"
 
 /*
  * pack_write_table() writes the table of a pack of parts, kpk_SYMBOL: their
  * modules, sorted by name. A built part needs nothing but its name.
  */
 void pack_write_table(FILE *f, const char *symbol, const char *name,
-                      const struct model_part *parts, size_t nparts);
+                      const struct pack_part *parts, size_t nparts);
 
 /* The header of a built pack. `lists` has what pack_write_kernels() wrote of
  * each module; both are sorted by name. */
@@ -23,7 +23,7 @@ void pack_write_kernels(FILE *f, const struct codeobj *co);
 
 /* The header of an imported pack. */
 void pack_write_import_header(FILE *f, const char *pack,
-                              const struct model_part *parts, size_t nparts);
+                              const struct pack_part *parts, size_t nparts);
 
 /* The header of all launchers; of an imported pack, which has none, without
  * modules. */

@@ -1,6 +1,6 @@
-/* agree.h - do all targets of a module offer the same kernels? */
-#ifndef KPK_GEN_AGREE_H
-#define KPK_GEN_AGREE_H
+/* objects_agree.h - do all targets of a module offer the same kernels? */
+#ifndef KPK_GEN_OBJECTS_AGREE_H
+#define KPK_GEN_OBJECTS_AGREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,15 +1,15 @@
-/* index.c - writes the index by which a configuration table is searched
+/* table_index.c - writes the index by which a configuration table is searched
  *
  * Each column's cells are sorted; a value's number among the column's different
  * values is its code. The order is the runtime's: integers, floats, text as
  * strcmp.
  */
-#include "records.h"
+#include "write/table_index.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/memory.h"
+#include "util/alloc.h"
 
 struct value {
     enum kpk_cell_type type;
@@ -42,7 +42,7 @@ static int by_value_and_row(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-static void sort_column(const struct model_table *t, size_t column,
+static void sort_column(const struct pack_table *t, size_t column,
                         struct value *values)
 {
     for (size_t r = 0; r < t->nrows; r++) {
@@ -79,7 +79,7 @@ static bool number_values(const struct value *values, size_t nrows,
     return true;
 }
 
-static void write_codes(FILE *f, const struct model_table *t, size_t number,
+static void write_codes(FILE *f, const struct pack_table *t, size_t number,
                         const uint16_t *codes)
 {
     fprintf(f, "static const uint16_t codes_%zu[] = {\n", number);
@@ -103,14 +103,14 @@ static void write_numbers(FILE *f, const char *name, size_t number,
     fputs("\n    0,\n};\n", f);
 }
 
-void index_write(FILE *f, const struct model_table *t, size_t number)
+void table_index_write(FILE *f, const struct pack_table *t, size_t number)
 {
     const size_t ncolumns = t->ncolumns + 1; /* with the target */
     const size_t ncells = ncolumns * t->nrows;
-    struct value *values = memory_new(t->nrows, sizeof(*values));
-    uint16_t *codes = memory_new(ncells, sizeof(*codes));
-    uint32_t *rows = memory_new(ncells, sizeof(*rows));
-    uint32_t *first = memory_new(ncolumns + 1, sizeof(*first));
+    struct value *values = alloc_new(t->nrows, sizeof(*values));
+    uint16_t *codes = alloc_new(ncells, sizeof(*codes));
+    uint32_t *rows = alloc_new(ncells, sizeof(*rows));
+    uint32_t *first = alloc_new(ncolumns + 1, sizeof(*first));
     bool good = true;
     size_t n = 0;
 

@@ -1,9 +1,13 @@
-/* import_model.c - an imported tree as parts of a pack, one for each kind */
+/* import_parts.c - an imported tree as parts of a pack, one for each kind */
+#include "pack/import_parts.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pack/import.h"
+#include "pack/import_table.h"
+#include "pack/import_triton.h"
+#include "util/alloc.h"
 
 /* Kinds that have one name in C. */
 struct kind {
@@ -25,7 +29,7 @@ struct kinds {
 
 static char *c_name(const char *kind)
 {
-    char *name = memory_text("%s", *kind ? kind : "top");
+    char *name = alloc_text("%s", *kind ? kind : "top");
 
     for (char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c))
@@ -42,7 +46,7 @@ static struct kind *find_kind(struct kinds *all, const char *kind)
             free(name);
             return &all->kinds[i];
         }
-    all->kinds = memory_grow(all->kinds, all->n, sizeof(*all->kinds));
+    all->kinds = alloc_grow(all->kinds, all->n, sizeof(*all->kinds));
     all->kinds[all->n] = (struct kind){.name = name};
     return &all->kinds[all->n++];
 }
@@ -64,11 +68,11 @@ static void find_kinds(struct kinds *all)
         (void)find_kind(all, in->tables[t].kind);
     if (all->kinds)
         qsort(all->kinds, all->n, sizeof(*all->kinds), by_name);
-    all->index = memory_new(in->nmodules, sizeof(*all->index));
+    all->index = alloc_new(in->nmodules, sizeof(*all->index));
     for (size_t m = 0; m < in->nmodules; m++) {
         struct kind *k = find_kind(all, in->modules[m].kind);
 
-        k->modules = memory_grow(k->modules, k->nmodules, sizeof(*k->modules));
+        k->modules = alloc_grow(k->modules, k->nmodules, sizeof(*k->modules));
         all->index[m] = k->nmodules;
         k->modules[k->nmodules++] = m;
     }
@@ -76,21 +80,21 @@ static void find_kinds(struct kinds *all)
         struct kind *k = find_kind(all, in->tables[t].kind);
 
         k->tables =
-            memory_grow(k->tables, k->ntables, sizeof(struct import_table *));
+            alloc_grow(k->tables, k->ntables, sizeof(struct import_table *));
         k->tables[k->ntables++] = &in->tables[t];
     }
 }
 
 /* ---- their parts --------------------------------------------------------- */
 
-static struct model_module module_of(const struct import *in,
-                                     const struct import_module *m)
+static struct pack_module module_of(const struct import *in,
+                                    const struct import_module *m)
 {
-    const struct model_object **objects =
-        memory_new(m->nobjects, sizeof(struct model_object *));
+    const struct pack_object **objects =
+        alloc_new(m->nobjects, sizeof(struct pack_object *));
     const struct codeobj *reference = NULL; /* NVIDIA's tell less */
-    const struct model_table **tables =
-        memory_new(1, sizeof(struct model_table *));
+    const struct pack_table **tables =
+        alloc_new(1, sizeof(struct pack_table *));
 
     for (size_t i = 0; i < m->nobjects; i++) {
         objects[i] = &in->order[m->first + i]->object;
@@ -99,43 +103,43 @@ static struct model_module module_of(const struct import *in,
             reference = objects[i]->co;
     }
     tables[0] = import_triton_table(in, m);
-    return (struct model_module){.name = m->name,
-                                 .objects = objects,
-                                 .nobjects = m->nobjects,
-                                 .reference = reference,
-                                 .tables = tables,
-                                 .ntables = tables[0] != NULL};
+    return (struct pack_module){.name = m->name,
+                                .objects = objects,
+                                .nobjects = m->nobjects,
+                                .reference = reference,
+                                .tables = tables,
+                                .ntables = tables[0] != NULL};
 }
 
-static const struct model_table *table_of(const struct kinds *all,
-                                          const struct import_table *t)
+static const struct pack_table *table_of(const struct kinds *all,
+                                         const struct import_table *t)
 {
-    struct model_table *out = memory_new(1, sizeof(*out));
+    struct pack_table *out = alloc_new(1, sizeof(*out));
 
-    *out = (struct model_table){.name = t->name,
-                                .columns = t->columns,
-                                .ncolumns = t->ncolumns,
-                                .nrows = t->nrows,
-                                .spans = true};
-    out->rows = memory_new(t->nrows, sizeof(*out->rows));
+    *out = (struct pack_table){.name = t->name,
+                               .columns = t->columns,
+                               .ncolumns = t->ncolumns,
+                               .nrows = t->nrows,
+                               .spans = true};
+    out->rows = alloc_new(t->nrows, sizeof(*out->rows));
     for (size_t r = 0; r < t->nrows; r++) {
         const struct import_row *row = &t->rows[r];
-        const char **cells = memory_new(t->ncolumns, sizeof(char *));
+        const char **cells = alloc_new(t->ncolumns, sizeof(char *));
 
         for (size_t c = 0; c < t->ncolumns; c++)
             cells[c] = import_cell(t, row, c);
-        out->rows[r] = (struct model_row){all->index[row->module], row->number,
-                                          row->target, cells};
+        out->rows[r] = (struct pack_row){all->index[row->module], row->number,
+                                         row->target, cells};
     }
     return out;
 }
 
 /* The tables of one holder from number `first` on; returns how many. */
 static size_t add_holder(const struct kinds *all, const struct kind *k,
-                         size_t first, struct model_module *out)
+                         size_t first, struct pack_module *out)
 {
-    const struct model_table **tables =
-        memory_new(k->ntables - first, sizeof(struct model_table *));
+    const struct pack_table **tables =
+        alloc_new(k->ntables - first, sizeof(struct pack_table *));
     size_t n = 0;
 
     while (first + n < k->ntables &&
@@ -143,26 +147,26 @@ static size_t add_holder(const struct kinds *all, const struct kind *k,
         tables[n] = table_of(all, k->tables[first + n]);
         n++;
     }
-    *out = (struct model_module){
+    *out = (struct pack_module){
         .name = k->tables[first]->holder, .tables = tables, .ntables = n};
     return n;
 }
 
-struct model_part *import_parts(const struct import *in, size_t *n)
+struct pack_part *import_parts(const struct import *in, size_t *n)
 {
     struct kinds all = {.in = in};
-    struct model_part *parts;
+    struct pack_part *parts;
 
     find_kinds(&all);
-    parts = memory_new(all.n, sizeof(*parts));
+    parts = alloc_new(all.n, sizeof(*parts));
     for (size_t i = 0; i < all.n; i++) {
         const struct kind *k = &all.kinds[i];
-        struct model_part *part = &parts[i];
+        struct pack_part *part = &parts[i];
 
-        *part = (struct model_part){
+        *part = (struct pack_part){
             .pack = in->pack, .name = k->name, .imported = true};
         part->modules =
-            memory_new(k->nmodules + k->ntables, sizeof(*part->modules));
+            alloc_new(k->nmodules + k->ntables, sizeof(*part->modules));
         while (part->nmodules < k->nmodules) {
             const size_t m = part->nmodules;
 

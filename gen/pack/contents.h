@@ -1,12 +1,12 @@
-/* model.h - a pack before it is written: pack > part > module > kernel, object,
- * configuration table
+/* contents.h - a pack before it is written: pack > part > module > kernel,
+ * object, configuration table
  *
  * A build fills it from a module's code objects and the CSV files beside its
- * source (build.c), an import from a tree of them (import.h). One writer makes
- * C of either (write/part.h).
+ * source (build.c), an import from a tree of them (import_parts.c). One writer
+ * makes C of either (write/part.h).
  */
-#ifndef KPK_GEN_MODEL_H
-#define KPK_GEN_MODEL_H
+#ifndef KPK_GEN_CONTENTS_H
+#define KPK_GEN_CONTENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,18 +15,18 @@
 #include "read/codeobj.h"
 
 /* A code object, its kernels among it, and its bytes' SHA-256. */
-struct model_object {
+struct pack_object {
     const struct codeobj *co;
     uint8_t sha256[32];
 };
 
-struct model_column {
+struct pack_column {
     const char *name;
     enum kpk_cell_type type;
     bool known; /* false while no cell has told the type */
 };
 
-struct model_row {
+struct pack_row {
     size_t module;      /* number in the part whose kernel it is about */
     uint32_t kernel;    /* number in that module */
     const char *target; /* a processor; "" for any */
@@ -34,38 +34,32 @@ struct model_row {
 };
 
 /* A configuration table: one CSV file, or several of one name. */
-struct model_table {
+struct pack_table {
     const char *name;
-    struct model_column *columns;
+    struct pack_column *columns;
     size_t ncolumns;
-    struct model_row *rows; /* sorted by kernel, then as in the files */
+    struct pack_row *rows; /* sorted by kernel, then as in the files */
     size_t nrows;
     bool spans; /* rows may name kernels of any module in the part */
 };
 
 /* Every object of a module has the kernels of its reference. */
-struct model_module {
+struct pack_module {
     const char *name;
-    const struct model_object *const *objects; /* [nobjects], by target */
-    size_t nobjects;                           /* 0: it has tables alone */
-    const struct codeobj *reference;           /* NULL then */
-    const struct model_table *const *tables;   /* [ntables], by name */
+    const struct pack_object *const *objects; /* [nobjects], by target */
+    size_t nobjects;                          /* 0: it has tables alone */
+    const struct codeobj *reference;          /* NULL then */
+    const struct pack_table *const *tables;   /* [ntables], by name */
     size_t ntables;
 };
 
 /* A part becomes a C file and a member of the archive. */
-struct model_part {
+struct pack_part {
     const char *pack;
     const char *name; /* a module's of a built pack, a kind's of an import */
-    struct model_module *modules;
+    struct pack_module *modules;
     size_t nmodules;
     bool imported; /* modules are an array, and code objects lie in one file */
 };
-
-static inline const struct codeobj *
-model_kernels(const struct model_module *module)
-{
-    return module->reference;
-}
 
 #endif

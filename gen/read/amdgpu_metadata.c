@@ -1,15 +1,16 @@
-/* metadata.c - reads the msgpack metadata note of a code object
+/* amdgpu_metadata.c - reads the msgpack metadata note of a code object
  *
  * Keys and kinds: LLVM AMDGPUUsage, "Code Object Metadata". Keys required there
  * are required here; unknown keys are skipped.
  */
+#include "read/amdgpu_metadata.h"
+
 #include <inttypes.h>
 #include <msgpack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/codeobj.h"
 #include "base/msgpack_scan.h"
 
 /* More than any compiler makes; bounds what a hostile note can ask for. */
@@ -243,17 +244,11 @@ static bool read_kernel(struct codeobj *co, const msgpack_object *map,
            read_args(k, map, error);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct codeobj_kernel *x = a, *y = b;
-
-    return strcmp(x->name, y->name);
-}
-
 static bool read_kernels(struct codeobj *co, const msgpack_object *root,
                          char error[CODEOBJ_ERROR_MAX])
 {
     const msgpack_object *list = get(root, "amdhsa.kernels");
+    const char *twice;
 
     if (!list)
         return true;
@@ -268,16 +263,14 @@ static bool read_kernels(struct codeobj *co, const msgpack_object *root,
     for (uint32_t i = 0; i < list->via.array.size; i++)
         if (!read_kernel(co, &list->via.array.ptr[i], error))
             return false;
-    qsort(co->kernels, co->nkernels, sizeof(*co->kernels), by_name);
-    for (size_t i = 1; i < co->nkernels; i++)
-        if (strcmp(co->kernels[i - 1].name, co->kernels[i].name) == 0)
-            return codeobj_fail(error, "two kernels are called %s",
-                                co->kernels[i].name);
+    twice = codeobj_sort(co);
+    if (twice)
+        return codeobj_fail(error, "two kernels are called %s", twice);
     return true;
 }
 
-bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,
-                           char error[CODEOBJ_ERROR_MAX])
+bool amdgpu_metadata_read(struct codeobj *co, const void *note, size_t nbytes,
+                          char error[CODEOBJ_ERROR_MAX])
 {
     msgpack_unpacked result;
     size_t offset = 0;

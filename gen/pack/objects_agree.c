@@ -1,5 +1,5 @@
-/* agree.c - do all targets of a module offer the same kernels? */
-#include "agree.h"
+/* objects_agree.c - do all targets of a module offer the same kernels? */
+#include "pack/objects_agree.h"
 
 #include <stdio.h>
 #include <string.h>
