@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nvidia/attend_shapes.h"
+#include "nvidia/attention/attend_shapes.h"
 
 static const char *const forms[] = {"attention", "attention2"};
 static const char *const types[] = {"f16", "bf16"};

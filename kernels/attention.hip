@@ -34,8 +34,8 @@
  * blocks are rounded to the kernel's type first.
  *
  * Scores are summed in f32, and so are results; exponentials are cut off to the
- * kernel's type before they are multiplied with V (layout.h). All sums are in
- * the same order in each run.
+ * kernel's type before they are multiplied with V (score_layout.h). All sums
+ * are in the same order in each run.
  *
  * set_rows_*: row i of src, of `heads` times `cols` elements, goes to row
  * ids[i] of dst; ids below 0 or from dst_rows on are left out. Strides are
@@ -47,11 +47,11 @@
 #include "attention/join.h"
 #include "attention/set_rows.h"
 #if KPK_SM >= 80
-#include "nvidia/attend_few.h"
-#include "nvidia/attend_many.h"
+#include "nvidia/attention/attend_decode.h"
+#include "nvidia/attention/attend_mma.h"
 #endif
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-#include "nvidia/attend_groups.h"
+#include "nvidia/attention/attend_wgmma.h"
 template <u32 D> using PrefillShape = AttendGroupsShape<D>;
 #elif KPK_SM >= 80
 template <u32 D> using PrefillShape = AttendManyShape<D>;

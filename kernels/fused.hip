@@ -1,37 +1,39 @@
 /*
  * fused.hip - steps of language models that several kernels would take
  *
- *   rmsnorm_add_T            residual sum and RMS norm          fused/norm.h
+ * The last column names the header in fused/.
+ *
+ *   rmsnorm_add_T            residual sum and RMS norm       add_norm.h
  *   add_rmsnorm_quantize_q8_1_T, add_rmsnorm_quantize_q8_1_quants_T
- *                            the same, to Q8_1 blocks           fused/norm.h
+ *                            the same, to Q8_1 blocks        add_norm.h
  *   silu_mul_T, gelu_mul_T   dst = f(gate) * up, numel each; dst may be gate or
  *                            up; any grid and block; gelu is the one with tanh
- *   softmax_masked_T         softmax of masked scores           fused/softmax.h
- *   rope_pos_T               rotary embedding by positions      fused/rope.h
+ *   softmax_masked_T         softmax of masked scores        masked_softmax.h
+ *   rope_pos_T               rotary embedding by positions   rope_positions.h
  *   rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32
- *                            two norms and a sum, to blocks fused/norm_twice.h
+ *                            two norms and a sum, to blocks  norm_add_norm.h
  *   quantize_q8_1_quants_f16, silu_mul_quantize_q8_1_quants_f32,
  *   gelu_mul_quantize_q8_1_quants_f32
  *                            numbers [rows, n], or f(gate) * up with a row
- *                            every `stride`, to blocks          fused/q8_1.h
+ *                            every `stride`, to blocks       q8_1.h
  *   rope_table_f32, attention_heads_f32
  *                            Q, K and V on their way to attention and its
- *                            cache                              fused/heads.h
+ *                            cache                           heads.h
  *   argmax_last_T, argmax_rows_f32
- *                            the likeliest token                fused/argmax.h
- *   sample_T                 a token by top-k and top-p         fused/sample.h
+ *                            the likeliest token             argmax.h
+ *   sample_T                 a token by top-k and top-p      sample.h
  *
  * T is f32, f16 or bf16. All is computed in f32 and rounded once.
  */
+#include "fused/add_norm.h"
 #include "fused/argmax.h"
 #include "fused/heads.h"
-#include "fused/norm.h"
-#include "fused/norm_twice.h"
-#include "fused/rope.h"
+#include "fused/masked_softmax.h"
+#include "fused/norm_add_norm.h"
+#include "fused/rope_positions.h"
 #include "fused/sample.h"
-#include "fused/softmax.h"
 #include "map.h"
-#include "map/twos.h"
+#include "map/pairs.h"
 #include "unary_math.h"
 
 #define GATED(name, T)                                                         \

@@ -5,19 +5,19 @@
  * x counts rows of C, y columns; grid.z is batch times splits. A block of
  * gemm_join_* takes 1024 results of a matrix, one of gemm_align_* 8192
  * elements. On NVIDIA's the steps lie in dynamic shared memory: two of f32 and
- * f64, of f16 and bf16 as many as nvidia/async_tile.h has. There the larger
+ * f64, of f16 and bf16 as many as nvidia/gemm/mma_tile.h has. There the larger
  * tiles of f16 and bf16 have 256 rows, those of few rows along K 16 columns,
- * and the tiles of async_tile.h come one after another in a block, so that no
+ * and the tiles of mma_tile.h come one after another in a block, so that no
  * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
- * have the tiles of nvidia/warpgroup_shapes.h, a row for each, and clusters of
+ * have the tiles of nvidia/gemm/wgmma_shapes.h, a row for each, and clusters of
  * up to `cluster` blocks may share a tile; f32 has room for limbs there, see
- * nvidia/limb_tile.h, and few rows of f32 and f64 for copies, see
- * nvidia/few_copied.h.
+ * nvidia/gemm/bf16x3_tile.h, and few rows of f32 and f64 for copies, see
+ * nvidia/gemm/rows8_copied.h.
  *
  * The times were fitted on one H200; for other cards only the proportions
  * count.
  */
-#include "include/nvidia/warpgroup_shapes.h"
+#include "include/nvidia/gemm/wgmma_shapes.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -65,12 +65,12 @@ static const struct type types[] = {
 /* clang-format on */
 enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 
-/* f32 by limbs, nvidia/limb_tile.h, on sm_90: tiles of 128 and of 64. */
+/* f32 by limbs, nvidia/gemm/bf16x3_tile.h, on sm_90: tiles of 128 and of 64. */
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
-/* Few rows by copies, nvidia/few_copied.h, on sm_90. A block takes its share of
- * all columns, so no more blocks are wanted than run at once. */
+/* Few rows by copies, nvidia/gemm/rows8_copied.h, on sm_90. A block takes its
+ * share of all columns, so no more blocks are wanted than run at once. */
 static const struct copied_row {
     const char *type;
     int layout, cols, shared, least_m, most_m;
@@ -108,7 +108,7 @@ enum { MANY_ROWS = 1025 };
 
 /* Tiles of warpgroups; as a kernel's row of the launch shape counts the first
  * one, which is for any grid. Where A lies along K, steps come by maps:
- * nvidia/mapped_tile.h. */
+ * nvidia/gemm/tensor_map_tile.h. */
 static const struct warpgroup_row {
     int tile, m, n, shared, shares, least_m, most_m;
     struct times times;

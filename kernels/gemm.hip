@@ -22,7 +22,7 @@
  * and bf16 are summed in f32, and rounded once. Sums over K are in an order
  * that is the same in each run, but not on each target. On sm_90 f32 of K from
  * 64 on is multiplied by matrix instructions, as three bf16 a number, within
- * the error of f32: nvidia/limb_tile.h. The few rows of m8 are not.
+ * the error of f32: nvidia/gemm/bf16x3_tile.h. The few rows of m8 are not.
  *
  * Grid: x over tiles of m, y over tiles of n, z over batch times splits;
  * smaller ones loop. Tiles and blocks: 128 x 128 and 256 threads, 64 x 64 and

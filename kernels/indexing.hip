@@ -4,8 +4,8 @@
  * The tables give each kernel's index type and element type; the header with a
  * kernel's body gives its function, shapes and grids.
  */
-#include "indexing/read.h"
-#include "indexing/write.h"
+#include "indexing/gather.h"
+#include "indexing/scatter.h"
 
 #define INDEX_SELECT(I, T, suffix)                                             \
     KERNEL_PAIRED is_##I##_##suffix(                                           \

@@ -1,10 +1,10 @@
 /*
  * moe.hip - mixtures of experts: routing, and products with experts' matrices
  *
- *   moe_gemm_T                dense experts                       moe/tile.h
- *   moe_gemm_gguf_prefill_T_F experts in GGUF formats, many rows  moe/tile.h
- *   moe_gemm_gguf_F           the same, a token at a time         moe/rows.h
- *   moe_topk_T, moe_expert_offsets                                moe/route.h
+ *   moe_gemm_T                dense experts                 moe/moe_gemm.h
+ *   moe_gemm_gguf_prefill_T_F experts in GGUF formats, many rows moe/moe_gemm.h
+ *   moe_gemm_gguf_F           the same, a token at a time   moe/moe_gemm_gguf.h
+ *   moe_topk_T, moe_expert_offsets                          moe/route.h
  *
  * T is f16 or bf16, of moe_topk f32 as well. F is a format whose row in
  * gguf/formats.h says that it has experts, in lower case. The arguments are
@@ -14,9 +14,9 @@
 #include "gguf/formats.h"
 #include "gguf/k.h"
 #include "gguf/legacy.h"
+#include "moe/moe_gemm.h"
+#include "moe/moe_gemm_gguf.h"
 #include "moe/route.h"
-#include "moe/rows.h"
-#include "moe/tile.h"
 
 #define MOE_SIZES i32 num_experts, i32 topk, i32 size_m, i32 size_n, i32 size_k
 #define MOE_SIZE_ARGS moe_sizes(num_experts, topk, size_m, size_n, size_k)

@@ -31,11 +31,11 @@
 #include "gguf/legacy.h"
 
 #include "quantized/dequantize.h"
-#include "quantized/float_mat_vec.h"
-#include "quantized/float_weights.h"
+#include "quantized/f16_weights.h"
 #include "quantized/mat_vec.h"
+#include "quantized/mat_vec_f32.h"
+#include "quantized/mul_mat.h"
 #include "quantized/quantize.h"
-#include "quantized/tiled.h"
 
 /* On CDNA 3 and 4 two waves share a SIMD, so that one multiplies while one
  * waits: each has half of the registers, if it makes no more than 64 results a

@@ -4,10 +4,10 @@
  *   rand_uniform_T  numbers from low up to, and without, high
  *   rand_normal_T   normal numbers of a mean and a standard deviation
  *
- * T is f32, f64, f16 or bf16. random/numbers.h says which numbers. candle's
+ * T is f32, f64, f16 or bf16. random/draw.h says which numbers. candle's
  * CUDA device makes other numbers, by cuRAND's XORWOW.
  */
-#include "random/numbers.h"
+#include "random/draw.h"
 
 #define EXPORT(T)                                                              \
     KERNEL rand_uniform_##T(T *out, u64 n, u64 seed, u64 offset, T low,        \

@@ -8,7 +8,7 @@
  * the end. relu gives NaN for NaN in every type. ucopy keeps all bits.
  */
 #include "map.h"
-#include "map/twos.h"
+#include "map/pairs.h"
 #include "unary_math.h"
 
 /* clang-format off */
@@ -42,7 +42,7 @@
 /* clang-format on */
 
 /* MILD: HEAVY in f64, a dozen instructions in the others. TWOS: the same, and
- * two small floats at once on CDNA (map/twos.h) */
+ * two small floats at once on CDNA (map/pairs.h) */
 enum Twos { TWOS };
 template <typename T> constexpr Weight mild = is_f64<T>::value ? HEAVY : LIGHT;
 template <typename T, Weight weight>

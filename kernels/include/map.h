@@ -40,11 +40,11 @@
 #include "map/blocks.h"
 #include "map/pack.h"
 #if KPK_NVIDIA
-#include "nvidia/few.h"
+#include "nvidia/map/small_grid.h"
 #else
 #include "map/scalar_rows.h"
 #endif
-#include "map/tiles.h"
+#include "map/transpose.h"
 #include "map/view.h"
 
 /* ---- packs in registers ---- */

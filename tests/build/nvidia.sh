@@ -92,7 +92,7 @@ check "PTX that may copy in bulk" isa compute_90 8.0
 check "PTX of sm_90's own instructions" isa compute_90a 8.3
 check "PTX for sm_120" isa compute_120 8.7
 cat >"$WORK/bulk.hip" <<'END'
-#include "nvidia/bulk_copy.h"
+#include "nvidia/copy/bulk_copy.h"
 
 KERNEL bulk(const u8 *from, u8 *to)
 {
@@ -111,7 +111,7 @@ KERNEL bulk(const u8 *from, u8 *to)
 END
 cat >"$WORK/maps.hip" <<'END'
 #include "device.h"
-#include "nvidia/tensor_map.h"
+#include "nvidia/copy/tensor_map.h"
 
 KERNEL maps(const void *matrix)
 {

@@ -17,7 +17,7 @@ echo 'TILES(bf16, f32, nt, false, true)' >>"$WORK/gemm.hip"
 
 cat >"$WORK/branch.hip" <<'END'
 #include "device.h"
-#include "nvidia/wgmma.h"
+#include "nvidia/unit/wgmma.h"
 
 /* The first lane's answer, of one warp, decides what all warps do. */
 extern "C" __global__ void branches(u32 lds, u32 *out, f32 *sums)

@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "attention/tile.h"
+#include "attention/kv_tile.h"
 
 constexpr f32 most_over = 7; /* in powers of two */
 template <typename T> constexpr f32 p_lead = 8 + p_excess<T>::log2;

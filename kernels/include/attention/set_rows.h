@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "attention/formats.h"
+#include "attention/kv_formats.h"
 #include "early.h"
 
 /*

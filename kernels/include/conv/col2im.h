@@ -10,7 +10,7 @@
 #pragma once
 
 #include "add.h"
-#include "conv/tile.h"
+#include "conv/image_tile.h"
 
 template <typename T>
 DEV void columns_to_signal(u64 numel, u64 l_out, u64 l_in, u64 c_out, u64 k,

@@ -12,7 +12,7 @@
  * there: a group of 32 lanes holds neighbouring positions of the same channels,
  * so image values are read without bank conflicts and kernel elements by
  * broadcast. Tiles are spread over any grid; if tiles are too few to keep a GPU
- * busy, split.h has other ways.
+ * busy, split_terms.h has other ways.
  *
  * Padding is zeros in LDS, which is the same as dropping the term unless a
  * kernel element is infinite or NaN: such tiles are computed again, term by
@@ -21,11 +21,11 @@
  */
 #pragma once
 
-#include "conv/matrix.h"
-#include "conv/split.h"
+#include "conv/implicit_gemm.h"
+#include "conv/split_terms.h"
 #if KPK_NVIDIA && KPK_CONV_MATRIX
-#include "nvidia/conv_rows.h"
-#include "nvidia/conv_slab.h"
+#include "nvidia/conv/conv_1x1.h"
+#include "nvidia/conv/conv_slab.h"
 #endif
 
 template <typename T, u32 PX, u32 OC> struct ConvTile {

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "conv/tile.h"
+#include "conv/image_tile.h"
 
 /* tap: channel and kernel element; place: from that of the first tap */
 struct Tap {

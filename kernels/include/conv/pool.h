@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "conv/rows.h"
+#include "conv/image_rows.h"
 #include "reduce/numbers.h"
 
 template <typename T> struct average {

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "conv/rows.h"
+#include "conv/image_rows.h"
 
 /* floor(place), at most the last of `length` */
 template <typename W> DEV W place_below(f64 place, W length)

@@ -1,9 +1,9 @@
 /*
  * angles.h - cosine and sine of the angles of rotary embedding
  *
- * rope.h has the formulas, which are YaRN's. Angles are worked out in f64 and
- * brought into one turn before they are rounded to f32; where f64 is slow, in
- * pairs of f32.
+ * rope_positions.h has the formulas, which are YaRN's. Angles are worked out in
+ * f64 and brought into one turn before they are rounded to f32; where f64 is
+ * slow, in pairs of f32.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "early.h"
-#include "fused/row.h"
+#include "fused/held_row.h"
 
 /* bits of v in the order of the numbers; both zeros alike */
 DEV u32 ordered_bits(f32 v)

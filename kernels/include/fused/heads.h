@@ -2,8 +2,8 @@
  * heads.h - the steps from the product of Q, K and V to attention
  *
  * rope_table_f32: table [tokens, n_dims / 2] of two f32, the cosine and the
- * sine of each pair's angle, by rope.h, both times its length. The layers of a
- * model share one table.
+ * sine of each pair's angle, by rope_positions.h, both times its length. The
+ * layers of a model share one table.
  *
  * attention_heads_f32: bias, RMS norm of each head, rotation; then Q to f16,
  * and K and V to rows of a cache.
@@ -27,7 +27,7 @@
 #pragma once
 
 #include "early.h"
-#include "fused/rope.h"
+#include "fused/rope_positions.h"
 #include "reduce/norm_again.h"
 
 DEV void rope_table(const rope_args &args, f32 *table, u32 tokens)

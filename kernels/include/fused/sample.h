@@ -23,15 +23,15 @@
  * A block has four ways to draw, and takes the first that gives a token. The
  * four ways draw the same token. AMD's GPUs have the last way alone.
  *
- *   the first k  list.h, with a k of at most half the threads. The k-th of the
- *                threads' greatest logits is a limit that k tokens reach, and
- *                few others. The tokens that reach the limit are listed in LDS
- *                and put in order, and their weights summed up
- *   near tokens  list.h, with a k or top-p. Listed are the tokens whose
+ *   the first k  list_draw.h, with a k of at most half the threads. The k-th of
+ *                the threads' greatest logits is a limit that k tokens reach,
+ *                and few others. The tokens that reach the limit are listed in
+ *                LDS and put in order, and their weights summed up
+ *   near tokens  list_draw.h, with a k or top-p. Listed are the tokens whose
  *                weight is halved less than 12 times; the others' weights are
  *                only added together. The token drawn is nearly always among
  *                the listed
- *   weighed bins weighed.h, without a k. The weights of all tokens are added
+ *   weighed bins bin_draw.h, without a k. The weights of all tokens are added
  *                up in 2048 bins, which divide the distances from the
  *                greatest logit evenly, so that few lanes meet in one. Then
  *                the tokens of single bins are listed and put in order: that
@@ -49,8 +49,8 @@
 
 #include "fused/sample/bins.h"
 #if KPK_NVIDIA
-#include "fused/sample/list.h"
-#include "fused/sample/weighed.h"
+#include "fused/sample/bin_draw.h"
+#include "fused/sample/list_draw.h"
 #endif
 
 template <typename T>

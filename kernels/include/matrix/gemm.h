@@ -7,12 +7,12 @@
 #include "early.h"
 #include "matrix/gemm_tile.h"
 #if KPK_SM >= 80
-#include "nvidia/copied_tile.h"
-#include "nvidia/gemm_async.h"
+#include "nvidia/gemm/f32_f64_tile.h"
+#include "nvidia/gemm/gemm_f16.h"
 #endif
 #if KPK_WARPGROUPS
-#include "nvidia/few_tiles.h"
-#include "nvidia/limb_tile.h"
+#include "nvidia/gemm/bf16x3_tile.h"
+#include "nvidia/gemm/transposed_tile.h"
 #endif
 
 #if KPK_SM >= 80

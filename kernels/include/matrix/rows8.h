@@ -210,15 +210,15 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
 }
 
 #if KPK_SM >= 80
-#include "nvidia/few_rows.h"
-#include "nvidia/one_row.h"
+#include "nvidia/gemm/row1_f32.h"
+#include "nvidia/gemm/rows8_mma.h"
 #else
 template <u32 cols, bool AlongB, typename T>
 DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
 #endif
 
 #if KPK_WARPGROUPS
-#include "nvidia/few_copied.h"
+#include "nvidia/gemm/rows8_copied.h"
 
 /* By warpgroups, if the launch gave LDS for one of their tiles. */
 template <typename T, bool TransB> struct FewRows {

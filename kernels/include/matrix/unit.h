@@ -405,5 +405,5 @@ template <> struct Unit<f64> : AmdUnit<f64>::type {
 #endif
 
 #if KPK_SM >= 80
-#include "nvidia/mma_unit.h"
+#include "nvidia/unit/mma_unit.h"
 #endif

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "early.h"
-#include "quantized/activations.h"
+#include "quantized/chunk_dot.h"
 
 /*
  * Warp here means 32 threads with neighbouring threadIdx.x, whatever the wave.
@@ -255,7 +255,7 @@ template <int Job, int Launched> DEV int first_row(bool in_front = false)
  * rows that the grid leaves.
  */
 #if KPK_SM >= 80
-#include "nvidia/mat_vec_ways.h"
+#include "nvidia/mat_vec/mat_vec_ways.h"
 #else
 template <class F, int N, int Rows> struct VecWay {
     static constexpr int rows = Rows;

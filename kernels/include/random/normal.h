@@ -1,5 +1,5 @@
 /*
- * normal.h - normal numbers from pairs of Philox's words; numbers.h says which
+ * normal.h - normal numbers from pairs of Philox's words; draw.h says which
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * uniform.h - uniform numbers from Philox's words; numbers.h says which
+ * uniform.h - uniform numbers from Philox's words; draw.h says which
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 #include "division.h"
 #include "map/blocks.h"
 #if KPK_NVIDIA
-#include "nvidia/few.h"
+#include "nvidia/map/small_grid.h"
 #endif
 
 template <typename T>

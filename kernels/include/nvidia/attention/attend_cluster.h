@@ -1,0 +1,355 @@
+/*
+ * attend_cluster.h - attention of a sequence's one query, by clusters of sm_90
+ *
+ * A launch of so little work waits for latency only: of memory, and of the
+ * first fetch of its instructions. So the code is short, and asks for keys and
+ * values at once. The blocks of a cluster share the keys of one head of K. In a
+ * block a group of D / 8 lanes has a key, 8 columns a lane, and takes every
+ * groups'th key. A group makes its sums without the others. Then the groups'
+ * results are joined in LDS, and the blocks read each other's results to join
+ * them.
+ *
+ * Heads that share a head of K are taken four at a time. Keys and values go
+ * from memory to registers, and scores stay there in f32: only the result is
+ * rounded.
+ */
+#pragma once
+
+#include "fused/q8_1.h"
+#include "nvidia/attention/attend_warp.h"
+#include "nvidia/copy/cluster.h"
+
+constexpr u32 most_cluster = 8; /* blocks that any device has a cluster of */
+
+/* Whether the splits are the blocks of a cluster. */
+DEV bool is_clustered(const AttentionArgs &a)
+{
+    return a.splits > 1 && a.splits <= most_cluster && gridDim.x == a.splits &&
+           cluster_blocks() == a.splits;
+}
+
+/* Two numbers of a row as part of a block of Q8_1, and zeros behind the row.
+ * The lanes of a warp have columns of the same head. */
+template <typename T, class Form>
+DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
+                       const Pack<T, 2> &two)
+{
+    const u32 d_v = Form::d_v(a), n = a.h * d_v;
+    const u32 padded = (n + 511) / 512 * 512;
+    u8 *blocks =
+        (u8 *)a.o_q8_1 + row * (padded / q8_1_elems) * (u64)q8_1_nbytes;
+    const f32 v[2] = {convert<f32>(two[0]), convert<f32>(two[1])};
+    /* words; the warp of the row's last columns writes zeros behind the row */
+    const u32 end = padded / q8_1_elems * (q8_1_nbytes / 4);
+
+    store_q8_1<2, true>(v, blocks, head * d_v + d);
+    if (head + 1 < a.h || d + 64 < d_v)
+        return;
+    NO_UNROLL
+    for (u32 i = n / q8_1_elems * (q8_1_nbytes / 4) + threadIdx.x % 32; i < end;
+         i += 32)
+        reinterpret_cast<u32 *>(blocks)[i] = 0;
+}
+
+template <typename T, u32 D, class Form> struct AttendOne {
+    static constexpr u32 threads = 128, heads = 4;
+    static constexpr u32 lanes = D / 8, groups = threads / lanes;
+    static constexpr u32 keys = 5; /* keys a group of lanes takes at once */
+
+    struct Lds {
+        f32 o[groups][heads][D];
+        f32 m[groups][heads], l[groups][heads];
+        /* of the block */
+        f32 block_o[heads][D];
+        f32 block_m[heads], block_l[heads];
+    };
+
+    static DEV_MEMBER bool takes(const AttentionArgs &a, const Sequence &s)
+    {
+        return is_clustered(a) && s.nq == 1 && s.num_ranges == 0 &&
+               a.softcap == 0 && !a.alibi_slopes && !Form::mask(a);
+    }
+
+    static DEV_MEMBER void widen(const Piece &p, f32 (&v)[8])
+    {
+        UNROLL
+        for (u32 i = 0; i < 4; i++) {
+            const Pack<T, 2> two = bits_as<Pack<T, 2>>(p[i]);
+
+            v[2 * i] = convert<f32>(two[0]);
+            v[2 * i + 1] = convert<f32>(two[1]);
+        }
+    }
+
+    /* A lane's columns of a group's next keys; zeros behind the last. */
+    static DEV_MEMBER void load(const u8 *from, i64 step, i32 key, i32 end,
+                                Piece (&to)[keys])
+    {
+        UNROLL
+        for (u32 i = 0; i < keys; i++) {
+            to[i] = Piece{};
+            if (key + (i32)(i * groups) < end)
+                to[i] = *reinterpret_cast<const Piece *>(from + i * step);
+        }
+    }
+
+    /* Up to four heads from head0 on that share key_head. q_row is the query of
+     * the first head that shares key_head; k and v come from row_0(). */
+    static DEV_MEMBER void run(const AttentionArgs &a, const Sequence &s, u32 b,
+                               const Queries<true> &rows, u32 head0,
+                               const u8 *q_row, const u8 *k, const u8 *v,
+                               Lds &lds)
+    {
+        const u32 lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
+        const i32 first = s.first_key(0), all = max_of(s.end_key(0) - first, 0);
+        const i32 each = (i32)div_up((u32)all, a.splits);
+        const i32 begin = first + (i32)blockIdx.x * each;
+        const i32 last = min_of(begin + each, first + all);
+        const bool wanted = lane * 8 < a.d;
+        const i32 end = wanted ? last : 0;
+        const i32 v_end = lane * 8 < Form::d_v(a) ? last : 0;
+        const i64 k_step = a.k_row * 2 * groups, v_step = a.v_row * 2 * groups;
+        i32 key = begin + (i32)group;
+        Piece k_now[keys], v_now[keys];
+        f32 q[heads][8], o[heads][8] = {}, m[heads], l[heads];
+
+        k += key * a.k_row * 2 + lane * 16;
+        v += key * a.v_row * 2 + lane * 16;
+        load(k, k_step, key, end, k_now);
+        load(v, v_step, key, v_end, v_now);
+        UNROLL
+        for (u32 h = 0; h < heads; h++) {
+            const u32 head = min_of(head0 + h, rows.group - 1);
+            Piece piece{};
+
+            if (wanted)
+                piece = *reinterpret_cast<const Piece *>(
+                    q_row + 2 * (i64)head * a.q_head + lane * 16);
+            widen(piece, q[h]);
+            UNROLL
+            for (u32 i = 0; i < 8; i++)
+                q[h][i] *= a.scale * log2_e;
+            m[h] = -1e30f, l[h] = 0;
+        }
+
+        /* all lanes of a warp stay together */
+        NO_UNROLL
+        for (i32 at = begin; at < last; at += (i32)(keys * groups)) {
+            const i32 next = key + (i32)(keys * groups);
+            f32 x[heads][keys];
+
+            k += keys * k_step;
+            v += keys * v_step;
+
+            UNROLL
+            for (u32 i = 0; i < keys; i++) {
+                f32 y[8];
+
+                widen(k_now[i], y);
+                UNROLL
+                for (u32 h = 0; h < heads; h++) {
+                    x[h][i] = 0;
+                    UNROLL
+                    for (u32 e = 0; e < 8; e++)
+                        x[h][i] = fused(q[h][e], y[e], x[h][i]);
+                }
+            }
+            UNROLL
+            for (u32 h = 0; h < heads; h++) {
+                f32 top = m[h];
+
+                UNROLL
+                for (u32 i = 0; i < keys; i++) {
+                    x[h][i] = join_group(x[h][i]);
+                    if (key + (i32)(i * groups) >= last)
+                        x[h][i] = -infinite;
+                    top = __builtin_fmaxf(top, x[h][i]);
+                }
+
+                const f32 down = exp2_fast(m[h] - top);
+
+                m[h] = top;
+                l[h] *= down;
+                UNROLL
+                for (u32 e = 0; e < 8; e++)
+                    o[h][e] *= down;
+                UNROLL
+                for (u32 i = 0; i < keys; i++) {
+                    x[h][i] = exp2_fast(x[h][i] - top);
+                    l[h] += x[h][i];
+                }
+            }
+            UNROLL
+            for (u32 i = 0; i < keys; i++) {
+                f32 y[8];
+
+                widen(v_now[i], y);
+                UNROLL
+                for (u32 h = 0; h < heads; h++) {
+                    UNROLL
+                    for (u32 e = 0; e < 8; e++)
+                        o[h][e] = fused(x[h][i], y[e], o[h][e]);
+                }
+            }
+            load(k, k_step, next, end, k_now);
+            load(v, v_step, next, v_end, v_now);
+            key = next;
+        }
+        UNROLL
+        for (u32 h = 0; h < heads; h++) {
+            UNROLL
+            for (u32 e = 0; e < 8; e += 4)
+                store_pack(&lds.o[group][h][lane * 8 + e],
+                           Pack<f32, 4>{{o[h][e], o[h][e + 1], o[h][e + 2],
+                                         o[h][e + 3]}});
+            if (lane == 0)
+                lds.m[group][h] = m[h], lds.l[group][h] = l[h];
+        }
+        __syncthreads();
+        join_groups(lds);
+        cluster_show();
+        join_blocks(a, s, b, rows, head0, lds);
+        cluster_show(); /* the other blocks have read */
+    }
+
+    /* the sum over a group's lanes */
+    static DEV_MEMBER f32 join_group(f32 v)
+    {
+        if constexpr (lanes > 16)
+            v += lane_xor<16>(v);
+        if constexpr (lanes > 8)
+            v += lane_xor<8>(v);
+        v += lane_xor<4>(v);
+        v += lane_xor<2>(v);
+        return v + lane_xor<1>(v);
+    }
+
+    static DEV_MEMBER void join_groups(Lds &lds)
+    {
+        NO_UNROLL
+        for (u32 e = threadIdx.x; e < heads * D / 2; e += threads) {
+            const u32 h = e / (D / 2), d = e % (D / 2) * 2;
+            f32 top = lds.m[0][h], sum = 0, v0 = 0, v1 = 0;
+
+            UNROLL
+            for (u32 i = 1; i < groups; i++)
+                top = __builtin_fmaxf(top, lds.m[i][h]);
+            UNROLL
+            for (u32 i = 0; i < groups; i++) {
+                const f32 by = exp2_fast(lds.m[i][h] - top);
+                const Pack<f32, 2> v = load_pack<2>(&lds.o[i][h][d]);
+
+                sum = fused(lds.l[i][h], by, sum);
+                v0 = fused(v[0], by, v0);
+                v1 = fused(v[1], by, v1);
+            }
+            store_pack(&lds.block_o[h][d], Pack<f32, 2>{{v0, v1}});
+            if (d == 0)
+                lds.block_m[h] = top, lds.block_l[h] = sum;
+        }
+    }
+
+    /* In their order; each block takes a share of the columns. */
+    static DEV_MEMBER void join_blocks(const AttentionArgs &a,
+                                       const Sequence &s, u32 b,
+                                       const Queries<true> &rows, u32 head0,
+                                       const Lds &lds)
+    {
+        constexpr u32 parts = D / 64; /* 64 columns of a head to a warp */
+        const u32 here = min_of(heads, rows.group - head0);
+
+        NO_UNROLL
+        for (u32 i = cluster_rank() + cluster_blocks() * (threadIdx.x / 32);
+             i < here * parts; i += cluster_blocks() * (threads / 32)) {
+            const u32 h = i / parts, d = i % parts * 64 + threadIdx.x % 32 * 2;
+            f32 m[most_cluster], l[most_cluster];
+            f32 top = -infinite, sum = 0, v0 = 0, v1 = 0;
+            Pack<f32, 2> o[most_cluster];
+
+            if (d >= Form::d_v(a))
+                continue;
+            UNROLL
+            for (u32 r = 0; r < most_cluster; r++) {
+                m[r] = -infinite, l[r] = 0, o[r] = Pack<f32, 2>{{0, 0}};
+                if (r < a.splits) {
+                    m[r] = cluster_read(&lds.block_m[h], r);
+                    l[r] = cluster_read(&lds.block_l[h], r);
+                    o[r] = cluster_read_two(&lds.block_o[h][d], r);
+                }
+                top = __builtin_fmaxf(top, m[r]);
+            }
+            UNROLL
+            for (u32 r = 0; r < most_cluster; r++) {
+                const f32 by = exp2_fast(m[r] - top);
+
+                sum = fused(l[r], by, sum);
+                v0 = fused(o[r][0], by, v0);
+                v1 = fused(o[r][1], by, v1);
+            }
+
+            const u32 head = rows.head0 + head0 + h;
+            const AttendRow to(a, s, b, 0, head);
+            const f32 share = to.template finish<Form>(
+                a, b, 0, head, sum, top + log2f(sum), d == 0);
+            const f32 scale = sum == 0 ? 0 : reciprocal(sum) * share;
+            const Pack<T, 2> two =
+                bits_as<Pack<T, 2>>(round_two<T>(v0 * scale, v1 * scale));
+
+            if (a.o_q8_1)
+                store_as_q8_1<T, Form>(a, to.of_all, head, d, two);
+            else
+                store_anywhere((T *)a.o + to.at + d, two);
+        }
+    }
+};
+
+/* The address that row 0 of a sequence's K or V would have. Null unless rows
+ * are aligned to 16 bytes and keys first to end - 1 follow each other in
+ * memory. */
+DEV const u8 *row_0(const AttentionArgs &a, const AttendKeys &rows, u32 b,
+                    i32 first, i32 end)
+{
+    if (!rows.is_aligned_to_16())
+        return nullptr;
+    if (!a.block_table || end <= first)
+        return rows.base;
+
+    const u32 page = (u32)first / a.page_size;
+
+    if (page != (u32)(end - 1) / a.page_size)
+        return nullptr;
+    return rows.row(a, b, first) - first * rows.row_nbytes;
+}
+
+/* False if a sequence is not for this. The blocks of a cluster agree. */
+template <typename T, u32 D, class Form>
+DEV bool attend_one(const AttentionArgs &a, const Sequence &s, u32 b,
+                    u32 key_head, u8 *lds_bytes)
+{
+    typedef AttendOne<T, D, Form> One;
+    typename One::Lds &lds = *reinterpret_cast<typename One::Lds *>(lds_bytes);
+
+    if (!One::takes(a, s))
+        return false;
+
+    const i32 first = s.first_key(0), end = s.end_key(0);
+    const u8 *const k = row_0(
+        a, AttendKeys(a, s, b, key_head, a.k, a.k_batch, a.k_row, a.k_head), b,
+        first, end);
+    const u8 *const v = row_0(
+        a, AttendKeys(a, s, b, key_head, a.v, a.v_batch, a.v_row, a.v_head), b,
+        first, end);
+
+    const Queries<true> rows(a, s, key_head);
+    const u8 *const q =
+        (const u8 *)a.q +
+        2 * ((a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
+             (i64)rows.head0 * a.q_head);
+
+    if (!k || !v || (((u64)q | (u64)a.q_head * 2) & 15) != 0)
+        return false;
+    NO_UNROLL
+    for (u32 head0 = 0; head0 < rows.group; head0 += One::heads)
+        One::run(a, s, b, rows, head0, q, k, v, lds);
+    return true;
+}

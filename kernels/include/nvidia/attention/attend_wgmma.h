@@ -1,0 +1,416 @@
+/*
+ * attend_wgmma.h - attention of many queries by sm_90's warpgroups
+ *
+ * A workgroup has a warpgroup that brings Q, K and V to LDS, and two or three
+ * that compute, each of 64 queries. Tiles of K and V go through a ring of slots
+ * in the order in which they are used: K0 K1 V0 K2 V1 ... Two barriers belong
+ * to each slot: `full` counts the threads whose copies have come, `empty` the
+ * warps that need the tile no more. So nobody waits for all others, and the
+ * copies of a workgroup's next queries start while the results of these are
+ * stored.
+ *
+ * Scores are wgmma's products of Q and K in LDS; P goes from registers, where
+ * it lies as it has to, to the product with V. While P of a tile is computed
+ * the product of the tile before runs, and other warpgroups' do: see
+ * Computing::run().
+ */
+#pragma once
+
+#include "nvidia/attention/attend_shapes.h"
+#include "nvidia/attention/attend_warp.h"
+#include "nvidia/copy/bulk_copy.h"
+#include "nvidia/unit/wgmma.h"
+
+template <u32 D> struct AttendGroupsShape;
+#define SHAPE(D, Groups, Keys, Slots)                                          \
+    template <> struct AttendGroupsShape<D> {                                  \
+        static constexpr u32 groups = Groups, keys = Keys, slots = Slots;      \
+        static constexpr u32 threads = ATTEND_GROUPS_THREADS(Groups);          \
+        static constexpr u32 blocks = 1;                                       \
+        static constexpr u32 lds_nbytes =                                      \
+            ATTEND_GROUPS_LDS(D, Groups, Keys, Slots);                         \
+    };
+ATTEND_GROUPS_SHAPES(SHAPE)
+#undef SHAPE
+
+/* `Lines` rows of D elements in wgmma's layout: in blocks of 64 columns */
+template <u32 D, u32 Lines> struct AttendColumns {
+    static constexpr u32 pieces = D / 8, block = Lines * wgmma_line;
+
+    static DEV_MEMBER u32 at(u32 line, u32 piece)
+    {
+        return piece / 8 * block + wgmma_place(line, piece % 8);
+    }
+};
+
+template <u32 n> DEV void take_registers()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n));
+}
+template <u32 n> DEV void give_registers()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n));
+}
+
+template <typename T, u32 D, class Form> struct AttendGroups {
+    typedef AttendGroupsShape<D> Shape;
+    static constexpr u32 groups = Shape::groups, keys = Shape::keys;
+    static constexpr u32 slots = Shape::slots, queries = groups * 64;
+    typedef AttendRows<T, D, 1, keys, false, Form> Results;
+    typedef typename Results::Rows Rows;
+    typedef AttendColumns<D, keys> Tile;
+    typedef AttendColumns<D, queries> QTile;
+    static constexpr u32 tile_nbytes = keys * D * 2;
+    static constexpr u32 q_nbytes = queries * D * 2;
+    static_assert(q_nbytes + slots * tile_nbytes <= Shape::lds_nbytes,
+                  "what a workgroup has of LDS");
+    /* Registers per thread: the copying warpgroup gives most of its share of
+     * the multiprocessor's 65536 to the computing ones. */
+    static constexpr u32 copying_registers = groups == 3 ? 32 : 40;
+    static constexpr u32 computing_registers = groups == 3 ? 160 : 232;
+
+    struct Barriers {
+        u64 full[slots], empty[slots], q_full, q_empty;
+
+        DEV_MEMBER void init()
+        {
+            if (threadIdx.x == 0) {
+                for (u32 i = 0; i < slots; i++) {
+                    barrier_init(&full[i], 128);
+                    barrier_init(&empty[i], groups * 4);
+                }
+                barrier_init(&q_full, 128);
+                barrier_init(&q_empty, groups * 4);
+            }
+            __syncthreads();
+        }
+    };
+    struct Lds {
+        u32 q, tiles;
+        Barriers *barriers;
+
+        DEV_MEMBER u32 tile(u32 slot) const
+        {
+            return tiles + slot * tile_nbytes;
+        }
+    };
+    /* A place in the ring, and the parity of its phase. */
+    struct Place {
+        u32 slot, phase;
+
+        DEV_MEMBER void next()
+        {
+            slot++;
+            if (slot == slots)
+                slot = 0, phase ^= 1;
+        }
+    };
+    /* Queries of a sequence and a head from `first` on, and their key span. */
+    struct Work {
+        Sequence s;
+        Rows rows;
+        u32 b, head;
+        i32 first, start;
+        KeySpan span;
+
+        DEV_MEMBER Work(const AttentionArgs &a, u32 b_, u32 head_, i32 first_)
+            : s(a, b_), rows(a, s, head_), b(b_), head(head_), first(first_),
+              start(0),
+              span(seen_by(s, first,
+                           min_of(first + (i32)queries, rows.nrows) - 1))
+        {
+            start = span.first / (i32)keys * (i32)keys;
+        }
+    };
+
+    /* The warpgroup that copies. */
+    struct Copying {
+        const Lds &lds;
+        Place in;
+        u32 q_phase;
+
+        DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
+        {
+            const u32 key_head = w.rows.key_head(a);
+            const AttendKeys k(a, w.s, w.b, key_head, a.k, a.k_batch, a.k_row,
+                               a.k_head);
+            const AttendKeys v(a, w.s, w.b, key_head, a.v, a.v_batch, a.v_row,
+                               a.v_head);
+            const bool aligned = k.is_aligned_to_16() && v.is_aligned_to_16();
+            i32 k0 = w.start, v0 = w.start;
+            bool is_key = true;
+
+            copy_queries(a, w);
+            NO_UNROLL
+            while (v0 < w.span.end) {
+                u64 *const full = &lds.barriers->full[in.slot];
+                AttendKeys from = k;
+
+                is_key &= k0 < w.span.end;
+                if (!is_key) {
+                    from.base = v.base;
+                    from.row_nbytes = v.row_nbytes;
+                    from.page_nbytes = v.page_nbytes;
+                }
+                barrier_wait(&lds.barriers->empty[in.slot], in.phase ^ 1);
+                copy_lines<Tile, keys, 128>(lds.tile(in.slot), a, w.b, from,
+                                            is_key ? a.d : Form::d_v(a),
+                                            aligned, is_key ? k0 : v0, w.span,
+                                            threadIdx.x % 128);
+                arrive(full, aligned);
+                /* K0 K1 V0 K2 V1 ... */
+                if (is_key) {
+                    is_key = k0 == w.start;
+                    k0 += (i32)keys;
+                } else {
+                    is_key = true;
+                    v0 += (i32)keys;
+                }
+                in.next();
+            }
+        }
+        static DEV_MEMBER void arrive(u64 *barrier, bool by_copies)
+        {
+            if (by_copies)
+                barrier_arrive_after_copies(barrier);
+            else
+                barrier_arrive(barrier);
+        }
+        DEV_MEMBER void copy_queries(const AttentionArgs &a, const Work &w)
+        {
+            constexpr u32 step = 128 / QTile::pieces;
+            const u32 t = threadIdx.x % 128;
+            const u32 piece = t % QTile::pieces, line = t / QTile::pieces;
+            const bool aligned = (((u64)a.q | (u64)(a.q_batch * 2) |
+                                   (u64)(a.q_row * 2) | (u64)(a.q_head * 2)) &
+                                  15) == 0;
+
+            barrier_wait(&lds.barriers->q_empty, q_phase ^ 1);
+            q_phase ^= 1;
+            NO_UNROLL
+            for (u32 i = 0; i < queries / step; i++) {
+                const u32 to = lds.q + QTile::at(line + i * step, piece);
+                const i32 row = w.first + (i32)(line + i * step);
+
+                if (aligned)
+                    async_copy16(to,
+                                 w.rows.template at<T>(a, w.s, w.b, row) +
+                                     (piece * 8 < a.d ? piece * 16 : 0),
+                                 piece * 8 < a.d ? 16 : 0);
+                else
+                    store_piece(
+                        to, w.rows.template piece<T>(a, w.s, w.b, row, piece));
+            }
+            arrive(&lds.barriers->q_full, aligned);
+        }
+    };
+
+    /* A warpgroup that computes. */
+    struct Computing {
+        const Lds &lds;
+        Place out;
+        u32 q_phase;
+
+        /* Waits for the next tile of the ring. Copies arrive at the barrier by
+         * themselves, so this thread makes their bytes visible to wgmma. */
+        DEV_MEMBER u32 take(Place &place)
+        {
+            place = out;
+            out.next();
+            barrier_wait(&lds.barriers->full[place.slot], place.phase);
+            wgmma_lds_written();
+            return lds.tile(place.slot);
+        }
+        DEV_MEMBER void give_back(const Place &place)
+        {
+            if (threadIdx.x % 32 == 0)
+                barrier_arrive(&lds.barriers->empty[place.slot]);
+        }
+        static DEV_MEMBER void multiply_keys(typename Results::Scores &x, u32 q,
+                                             u32 k)
+        {
+            typedef Wgmma<T, keys> Product;
+            u64 a, b;
+
+            /* there are too few registers to keep each step's; the same in all
+             * lanes, and known to be, so that steps are added in scalar ones */
+            q = __shfl_sync(0xffffffffu, q, 0);
+            a = wgmma_operand(q), b = wgmma_operand(k);
+            wgmma_fence();
+            UNROLL
+            for (u32 i = 0; i < D / 16; i++) {
+                const u32 step = i % 4 * WgmmaStep<true>::k16;
+
+                Product::multiply(flat(x),
+                                  a + (i / 4 * QTile::block / 16 + step),
+                                  b + (i / 4 * Tile::block / 16 + step), i > 0);
+            }
+            wgmma_commit();
+        }
+        static DEV_MEMBER void add_values(Results &r,
+                                          const u32 (&p)[1][keys / 8][2], u32 v)
+        {
+            typedef Wgmma<T, D, true, false> Product;
+            const u64 b = wgmma_operand(v, Tile::block);
+
+            wgmma_fence();
+            UNROLL
+            for (u32 i = 0; i < keys / 16; i++) {
+                const u32(&p0)[2] = p[0][2 * i], (&p1)[2] = p[0][2 * i + 1];
+                const u32 four[4] = {p0[0], p0[1], p1[0], p1[1]};
+
+                Product::multiply(flat(r), four, b + i * WgmmaStep<false>::k16,
+                                  1);
+            }
+            wgmma_commit();
+        }
+        static DEV_MEMBER f32 (&flat(typename Results::Scores &x))[keys / 2]
+        {
+            return reinterpret_cast<f32(&)[keys / 2]>(x.v);
+        }
+        static DEV_MEMBER f32 (&flat(Results &r))[D / 2]
+        {
+            return reinterpret_cast<f32(&)[D / 2]>(r.o);
+        }
+        /*
+         * S0 = Q K0, P0 of it, and then in turn: S1 = Q K1 and O += P0 V0 are
+         * started together, and P1 is computed as soon as S1 is there.
+         */
+        DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
+        {
+            const u32 group = uniform(threadIdx.x / 128);
+            const u32 q = lds.q + group * 64 * wgmma_line;
+            i32 key0 = w.start;
+            Place k_place, v_place;
+            bool has_v = false;
+            Results r;
+            typename Results::Scores x;
+            u32 p[1][keys / 8][2];
+
+            r.begin(w.s, w.rows, w.first + (i32)(threadIdx.x / 32 * 16));
+            barrier_wait(&lds.barriers->q_full, q_phase);
+            q_phase ^= 1;
+            wgmma_lds_written();
+            if (w.start < w.span.end) {
+                const u32 k = take(k_place);
+
+                multiply_keys(x, q, k);
+                wgmma_wait<0>();
+                NO_UNROLL
+                for (;;) {
+                    f32 down[1][2];
+
+                    wgmma_hold(flat(x));
+                    give_back(k_place);
+
+                    const f32 factor = r.finish(x, a, w.b, w.head, key0);
+                    const bool over = r.raise(x, factor, down);
+
+                    r.exponentials(x, factor);
+                    wgmma_wait<0>();
+                    wgmma_hold(flat(r));
+                    if (has_v)
+                        give_back(v_place);
+                    r.round(x, p);
+                    if (over)
+                        r.scale_results(down);
+                    key0 += (i32)keys;
+                    if (key0 >= w.span.end)
+                        break;
+
+                    const u32 next_k = take(k_place);
+
+                    wgmma_hold(flat(x));
+                    wgmma_hold(flat(r));
+                    multiply_keys(x, q, next_k);
+                    add_values(r, p, take(v_place));
+                    has_v = true;
+                    wgmma_wait<1>();
+                }
+                give_back_queries();
+
+                const u32 v = take(v_place);
+
+                wgmma_hold(flat(r));
+                add_values(r, p, v);
+                wgmma_wait<0>();
+                wgmma_hold(flat(r));
+                give_back(v_place);
+            } else {
+                give_back_queries();
+            }
+            r.store(a, w.b, w.head);
+        }
+        DEV_MEMBER void give_back_queries()
+        {
+            if (threadIdx.x % 32 == 0)
+                barrier_arrive(&lds.barriers->q_empty);
+        }
+    };
+
+    /*
+     * The workgroup's share of the work. Heads go by in sections, whose K and V
+     * the L2 cache holds, and the heads of a section take turns. A head's last
+     * queries come first: if a mask hides keys, they see the most.
+     */
+    template <class Role>
+    static DEV_MEMBER void each(Role &role, const AttentionArgs &a)
+    {
+        constexpr u32 section = 16;
+        const u32 across = div_up(a.seqlen_q, queries), heads = a.b * a.h;
+        const u64 step = (u64)gridDim.x * gridDim.y * gridDim.z;
+
+        NO_UNROLL
+        for (u64 i =
+                 blockIdx.x +
+                 (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
+             i < (u64)across * heads; i += step) {
+            const u32 first_head = (u32)(i / ((u64)section * across)) * section;
+            const u32 in = (u32)(i - (u64)first_head * across);
+            const u32 n = min_of(section, heads - first_head);
+            const u32 head = first_head + in % n;
+            const i32 nq = Sequence(a, head / a.h).nq;
+            const i32 first =
+                ((nq - 1) / (i32)queries - (i32)(in / n)) * (i32)queries;
+
+            if (nq > 0 && first >= 0)
+                role.run(a, Work(a, head / a.h, head % a.h, first));
+        }
+    }
+    /* lds: Shape::lds_nbytes, at a multiple of 1024 */
+    static DEV_MEMBER void all(const AttentionArgs &a, u32 lds,
+                               Barriers *barriers)
+    {
+        const Lds l = {lds, lds + q_nbytes, barriers};
+
+        barriers->init();
+        if (threadIdx.x < groups * 128) {
+            take_registers<computing_registers>();
+            Computing role = {l, {0, 0}, 0};
+            each(role, a);
+        } else {
+            give_registers<copying_registers>();
+            Copying role = {l, {0, 0}, 0};
+            each(role, a);
+        }
+    }
+};
+
+template <u32 D> DEV bool attend_groups_fit()
+{
+    typedef AttendGroupsShape<D> Shape;
+
+    return blockDim.x == Shape::threads &&
+           dynamic_lds_nbytes() >= Shape::lds_nbytes;
+}
+
+/* By the recommended launch, for which attend_groups_fit() is true. */
+template <typename T, u32 D, class Form>
+DEV void attend_groups(const AttentionArgs &a)
+{
+    typedef AttendGroups<T, D, Form> Groups;
+    extern __shared__ __attribute__((aligned(1024))) u8 tiles[];
+    __shared__ typename Groups::Barriers barriers;
+
+    Groups::all(a, (u32)__cvta_generic_to_shared(tiles), &barriers);
+}

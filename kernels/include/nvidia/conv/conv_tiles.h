@@ -1,0 +1,209 @@
+/*
+ * conv_tiles.h - the tiles of convolutions on sm_80 and later
+ *
+ * y[o, p] = sum over k of w[o, k] x[p, k]: a product of matrices. A block makes
+ * tiles of 32, 64 or 128 channels by positions, which are counted over images,
+ * rows and columns. A warp makes 32 channels by 32 positions.
+ *
+ * Which tile, and how its operands come to LDS, follows from the launch's
+ * dynamic LDS, too: conv_plan.h chooses.
+ *
+ *   conv_1x1.h     kernels of one element: copies rows of positions unchanged
+ *   conv_slab.h    everything else
+ *
+ * Zeros for padding are the same as dropped terms unless a kernel element is
+ * infinite or NaN. Then the sum is NaN, and the output is computed again, term
+ * by term. NaN sums of f32 are always computed again, because SlabOp<f32> turns
+ * infinite numbers into NaN.
+ */
+#pragma once
+
+#include "nvidia/conv/conv_operands.h"
+#include "nvidia/conv/conv_plan.h"
+
+template <typename T> struct ConvTiles {
+    using Plan = ConvPlan<T>;
+    using Shape = typename Plan::Shape;
+    using Tile = typename Plan::Tile;
+    using Feed = typename Plan::Feed;
+    using Positions = typename SlabOp<T>::Positions;
+    using Bits = typename BitsOf<sizeof(T)>::type;
+    static constexpr u32 n16 = per16<T>::value;
+    static constexpr u32 threads = Plan::threads;
+    static constexpr u32 log_outputs = Plan::log_outputs;
+    static constexpr u32 row_channels = Plan::row_channels;
+    static constexpr u32 nothing = ~0u; /* in `places`: the padding */
+
+    Shape &at;
+    u8 *lds;
+
+    /* the positions of a tile, for one thread */
+    static __device__ __noinline__ void begin(Shape &at, u32 number, Tile &tile)
+    {
+        const u32 turn = number / at.tiles_o;
+        const u32 w_out = (u32)at.v.w_out, h_out = (u32)at.v.h_out;
+        u32 row;
+
+        tile.o0 = (number - turn * at.tiles_o) << at.log_m;
+        if (at.parts == 0) {
+            tile.p0 = turn * at.positions();
+            tile.end = min_of(tile.p0 + at.positions(), at.count);
+            row = tile.p0 / w_out;
+        } else {
+            row = turn / at.parts;
+            tile.p0 = row * w_out + (turn - row * at.parts) * at.positions();
+            tile.end = min_of(tile.p0 + at.positions(), row * w_out + w_out);
+        }
+        tile.image = row / h_out;
+        tile.h_out = row - tile.image * h_out;
+        tile.w_out = tile.p0 - row * w_out;
+        tile.h = tile.h_out * at.down;
+        tile.w = tile.w_out * at.across;
+        tile.first = (tile.image * at.height + tile.h) * at.width + tile.w;
+        tile.entries =
+            at.parts == 0 ? at.entry_of(tile.end - 1) + at.halo - tile.first + 1
+                          : at.entries;
+    }
+    /* this warp's place in the tile */
+    DEV_MEMBER u32 row() const
+    {
+        return (threadIdx.x / 32 & ((1u << (at.log_m - 5)) - 1)) * 32;
+    }
+    DEV_MEMBER u32 col() const
+    {
+        return (threadIdx.x / 32 >> (at.log_m - 5) << 5) & (at.positions() - 1);
+    }
+    DEV_MEMBER u32 split() const
+    {
+        return threadIdx.x / 32 >> (5 - at.log_splits);
+    }
+
+    DEV_MEMBER void finish(const Tile &tile,
+                           const f32 (&sums)[2][2][2][4]) const
+    {
+        if (!store(tile, sums) || (sizeof(T) < 4 && at.v.padding == 0))
+            return;
+        again(at, tile);
+        __syncthreads();
+    }
+    /* Adds up and stores the sums of all groups by way of LDS, a quarter of the
+     * tile's channels at a time. Returns in all threads whether a sum is NaN.
+     */
+    DEV_MEMBER bool store(const Tile &tile, const f32 (&sums)[2][2][2][4]) const
+    {
+        const u32 plane = (u32)(at.v.h_out * at.v.w_out);
+
+        return (at.parts == 0 ? plane : (u32)at.v.w_out) % 4 == 0 &&
+                       is_aligned(at.y, 4 * sizeof(T))
+                   ? store_by<4>(tile, sums, plane)
+                   : store_by<1>(tile, sums, plane);
+    }
+    /* A thread stores V positions of many channels, always the same. */
+    template <u32 V>
+    DEV_MEMBER bool store_by(const Tile &tile, const f32 (&sums)[2][2][2][4],
+                             u32 plane) const
+    {
+        const u32 l = threadIdx.x % 32;
+        const u32 log_n = log_outputs - at.log_m - at.log_splits;
+        const u32 pitch = (1u << log_n) + 8, log_rows = at.log_m - 2;
+        f32 *const to_lds =
+            reinterpret_cast<f32 *>(lds) +
+            ((split() << log_rows) + row() / 4 + l / 4) * pitch + col() +
+            l % 4 * 2;
+        const u32 column = threadIdx.x * V & ((1u << log_n) - 1);
+        const u32 first = threadIdx.x * V >> log_n;
+        const u32 step = threads * V >> log_n;
+        const u32 p = tile.p0 + column, image = p / plane;
+        const u32 outputs = (u32)at.v.w.outputs;
+        const u32 left = p < tile.end ? outputs - tile.o0 : 0;
+        const f32 *const part = reinterpret_cast<const f32 *>(lds) + column;
+        T *const to = at.y + ((u64)image * outputs + tile.o0) * plane +
+                      (p - image * plane);
+        bool odd = false;
+
+        UNROLL
+        for (u32 r = 0; r < 4; r++) {
+            UNROLL
+            for (u32 j = 0; j < 4; j++)
+                store_pack(
+                    to_lds + j * 8,
+                    Pack<f32, 2>{{sums[r / 2][j / 2][j % 2][r % 2 * 2],
+                                  sums[r / 2][j / 2][j % 2][r % 2 * 2 + 1]}});
+            __syncthreads();
+            /* 8 of each 32 channels */
+            NO_UNROLL
+            for (u32 i = first; i < 1u << log_rows; i += step) {
+                const u32 o = r * 8 + i % 8 + i / 8 * 32;
+                const f32 *from = part + i * pitch;
+                Pack<f32, V> sum = load_pack<V>(from);
+                Pack<T, V> out;
+
+                if (o >= left)
+                    continue;
+                NO_UNROLL
+                for (u32 s = 1; s < 1u << at.log_splits; s++) {
+                    from += pitch << log_rows;
+                    const Pack<f32, V> more = load_pack<V>(from);
+
+                    UNROLL
+                    for (u32 k = 0; k < V; k++)
+                        sum[k] += more[k];
+                }
+                UNROLL
+                for (u32 k = 0; k < V; k++) {
+                    out[k] = convert<T>(sum[k]);
+                    odd = odd || sum[k] != sum[k];
+                }
+                store_pack<V>(to + (u64)o * plane, out);
+            }
+            if (r < 3)
+                __syncthreads();
+        }
+        return __syncthreads_or(odd);
+    }
+    /* Computes the tile's NaN again, term by term, once all results are stored
+     * and registers are free. */
+    static __device__ __noinline__ void again(Shape &at, const Tile &tile)
+    {
+        const u32 plane = (u32)(at.v.h_out * at.v.w_out);
+        const u32 across = (u32)at.v.w_out, outputs = (u32)at.v.w.outputs;
+
+        NO_UNROLL
+        for (u32 i = threadIdx.x; i < at.positions() << at.log_m;
+             i += threads) {
+            const u32 o = tile.o0 + i / at.positions();
+            const u32 p = tile.p0 + i % at.positions();
+            const u32 image = p / plane, place = p - image * plane;
+
+            if (o >= outputs || p >= tile.end)
+                continue;
+            T *const to = at.y + ((u64)image * outputs + o) * plane + place;
+            const f32 now = convert<f32>(*to);
+
+            if (now != now)
+                *to =
+                    conv_point(at.v, at.v.template axis_h<i32>(0),
+                               at.v.template axis_w<i32>(0), at.x, at.w, image,
+                               o, (i32)(place / across), (i32)(place % across));
+        }
+    }
+};
+
+/* The names of ConvTiles, for ConvRows and ConvSlab. */
+#define CONV_TILES                                                             \
+    using Tiles = ConvTiles<T>;                                                \
+    using typename Tiles::Bits;                                                \
+    using typename Tiles::Positions;                                           \
+    using typename Tiles::Plan;                                                \
+    using typename Tiles::Tile;                                                \
+    using Tiles::at;                                                           \
+    using Tiles::begin;                                                        \
+    using Tiles::col;                                                          \
+    using Tiles::finish;                                                       \
+    using Tiles::lds;                                                          \
+    using Tiles::n16;                                                          \
+    using Tiles::nothing;                                                      \
+    using Tiles::row;                                                          \
+    using Tiles::row_channels;                                                 \
+    using Tiles::split;                                                        \
+    using Tiles::threads;

@@ -1,0 +1,68 @@
+/* mma_operands.h - operands of mma.sync: to LDS, and from there to registers */
+#pragma once
+
+#include "nvidia/copy/async_copy.h"
+
+/* 16 bytes, of which the first nbytes are read and the others become 0 */
+DEV void async_copy16(u32 lds, const void *from, u32 nbytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(lds),
+                 "l"(from), "r"(nbytes)
+                 : "memory");
+}
+
+/* 8 bytes, of which the first nbytes are read and the others become 0 */
+DEV void async_copy8(u32 lds, const void *from, u32 nbytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(lds),
+                 "l"(from), "r"(nbytes)
+                 : "memory");
+}
+
+/* 16 bytes, only if `go` */
+DEV void async_copy16_if(bool go, u32 lds, const void *from)
+{
+    asm volatile(
+        "{\n\t.reg .pred go;\n\tsetp.ne.u32 go, %2, 0;\n\t"
+        "@go cp.async.cg.shared.global [%0], [%1], 16;\n\t}" ::"r"(lds),
+        "l"(from), "r"((u32)go)
+        : "memory");
+}
+
+/* Stores 16 bytes by one instruction. In some places nvcc splits store_pack()
+ * into four stores of 4 bytes, which take memory four times as long. */
+template <typename T> DEV void store_piece(T *to, const Pack<T, 8> &v)
+{
+    const auto raw = bits_as<Raw<T, 8>>(v);
+
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to),
+                 "r"(raw.x), "r"(raw.y), "r"(raw.z), "r"(raw.w)
+                 : "memory");
+}
+
+/* Four 8 x 8 matrices of 16-bit numbers: lane l has the address of row l % 8 of
+ * matrix l / 8, and gets of each the word l % 4 of row l / 4. */
+DEV void load_matrices(u32 (&v)[4], u32 lds)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(lds));
+}
+
+/* The same, transposed. */
+DEV void load_matrices_trans(u32 (&v)[4], u32 lds)
+{
+    asm volatile(
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+        : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+        : "r"(lds));
+}
+
+/* Bytes of dynamic LDS that the launch gave. */
+DEV u32 dynamic_lds_nbytes()
+{
+    u32 n;
+
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(n));
+    return n;
+}

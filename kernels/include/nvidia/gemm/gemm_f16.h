@@ -1,0 +1,310 @@
+/*
+ * gemm_f16.h - products of f16 and bf16 on sm_80 and later: tiles whose steps
+ * come by copies that run ahead, and others where these cannot be
+ */
+#pragma once
+
+#include "early.h"
+#include "matrix/gemm_tile.h"
+#include "nvidia/gemm/tile_loop.h"
+#if KPK_WARPGROUPS
+#include "nvidia/gemm/tensor_map_tile.h"
+#endif
+
+#if KPK_WARPGROUPS
+/* Tiles whose steps come by maps. */
+template <typename T, bool TransA, bool TransB, u32 Rows, u32 Cols, class Tile>
+struct MappedTiles {
+    typedef TileOrder<T, Rows, Cols> Order;
+    const Gemm<T> &g;
+    u32 down, of_part; /* tiles of a column, of a matrix */
+    u32 first, apart, count;
+
+    struct Place {
+        u32 row0, col0, b, z_a, z_b;
+    };
+
+    DEV_MEMBER explicit MappedTiles(const Gemm<T> &gemm)
+        : g(gemm), down(div_up(gemm.m, Rows)),
+          of_part(down * div_up(gemm.n, Cols)), first((u32)Order::block()),
+          apart((u32)Order::blocks()), count(0)
+    {
+        const u32 all = of_part * gemm.batch;
+
+        if (first < all)
+            count = (all - first - 1) / apart + 1;
+    }
+    /* Whether all is as maps need it, and results go to C by pieces. */
+    static DEV_MEMBER bool fits(const Gemm<T> &g)
+    {
+        const u32 most = 0x7fffffff;
+        const bool one = g.batch == 1;
+
+        return dynamic_lds_nbytes() >= Tile::lds_nbytes && Order{g}.has_few() &&
+               Order::blocks() < 1u << 30 && cluster_blocks() == 1 &&
+               (f32)Order{g}.count() * (f32)(g.k / wgmma_k + 1) < 0x1p31f &&
+               Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
+               Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b) &&
+               (one || (g.stride_a >= 0 && g.stride_b >= 0)) && g.m <= most &&
+               g.n <= most && g.k <= most && g.k > 0 && g.splits == 1 &&
+               g.beta == 0 && is_aligned(g.c, 16) && g.ldc % 8 == 0 &&
+               g.n % 8 == 0 && (one || g.stride_c % 8 == 0);
+    }
+    DEV_MEMBER u32 steps() const
+    {
+        return div_up(g.k, wgmma_k);
+    }
+    /* in the order of TileOrder */
+    DEV_MEMBER Place place(u32 i) const
+    {
+        constexpr u32 strip = 2048 / Rows;
+        u32 at = first + i * apart, b = 0, top = 0, width = down;
+
+        if (at >= of_part) {
+            b = at / of_part;
+            at -= b * of_part;
+        }
+        if (down > strip) {
+            const u32 of_strip = strip * (of_part / down);
+            const u32 strips = at / of_strip;
+
+            at -= strips * of_strip;
+            top = strips * strip;
+            width = min_of(strip, down - top);
+        }
+        const u32 column = at / width;
+
+        return {(top + at - column * width) * Rows, column * Cols, b,
+                g.stride_a == 0 ? 0 : b, g.stride_b == 0 ? 0 : b};
+    }
+    DEV_MEMBER TensorShape shape_a() const
+    {
+        return Tile::A::shape(g.a, g.m, g.k, g.lda, g.batch, g.stride_a);
+    }
+    DEV_MEMBER TensorShape shape_b() const
+    {
+        return Tile::B::shape(g.b, g.n, g.k, g.ldb, g.batch, g.stride_b);
+    }
+    DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *lds) const
+    {
+        const GemmOut<T> out(g, GemmPart{p.b, 0, 0, g.k});
+
+        tile.store_rows(
+            lds, out.c + ((u64)p.row0 * g.ldc + p.col0), g.ldc, g.alpha,
+            {(i32)min_of(g.m - p.row0, Rows), (i32)min_of(g.n - p.col0, Cols)},
+            [&](u32 c) {
+                return p.col0 + c < g.n ? out.bias_pair(p.col0 + c)
+                                        : Pack<f32, 2>{};
+            });
+    }
+};
+#endif
+
+/* Makes the product by Tiles; false, with nothing done, if Tiles do not fit. */
+template <class Tiles, class Tile, typename T>
+DEV bool gemm_by(const Gemm<T> &g)
+{
+    /* sectors of memory must not be cut in two by what is in front */
+    extern __shared__ __attribute__((aligned(128))) u8 lines[];
+
+    if (!Tiles::fits(g))
+        return false;
+
+    Tiles tiles(g);
+    Tile tile;
+
+    tile.run(lines, tiles);
+    return true;
+}
+
+template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
+#if KPK_WARPGROUPS
+#define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
+    mapped<rows, cols, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)>(     \
+        g) ||                                                                  \
+        gemm_by<GemmTiles<T, rows, cols,                                       \
+                          Warpgroups<rows, cols, deep, stages, more, shares,   \
+                                     apart>>,                                  \
+                Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
+#define LACKS(size, rows, cols, deep, stages, more, shares, apart)             \
+    (lds < KPK_WARPGROUP_LDS(rows, cols, deep, stages, more))
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
+              bool Apart>
+    using Warpgroups =
+        WarpgroupTile<T, !TransA, TransB, Rows, Cols,
+                      (Size / 64 - Apart) / min_of(Deep, Size / 64 - Apart),
+                      min_of(Deep, Size / 64 - Apart), Stages, More, Shares,
+                      Apart, div_up(Deep, Size / 64 - Apart)>;
+
+    /* By maps, if they may be used, and if a step of the tile takes longer than
+     * one thread takes to start its copies. */
+    template <u32 Rows, u32 Cols, u32 Lds>
+    static DEV_MEMBER bool mapped(const Gemm<T> &g)
+    {
+        if constexpr (!TransA && Lds > 113 * 1024 && Cols >= 128 &&
+                      Rows * Cols > 64 * 128) {
+            typedef MappedTile<T, !TransA, TransB, Rows, Cols,
+                               mapped_stages(Rows, Cols, Lds)>
+                Tile;
+
+            return gemm_by<MappedTiles<T, TransA, TransB, Rows, Cols, Tile>,
+                           Tile>(g);
+        }
+        return false;
+    }
+    /* The first tile for which there is LDS. All are asked for it in one place:
+     * on a way from tile to tile the code of each would have to come from
+     * memory. */
+    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    {
+        const u32 lds = dynamic_lds_nbytes();
+
+        if constexpr (Size == 128 && TransB) {
+            switch (KPK_WARPGROUP_MIDDLE(LACKS) + KPK_WARPGROUP_BROAD(LACKS) +
+                    KPK_WARPGROUP_EVEN(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
+                    KPK_WARPGROUP_SLIM(LACKS) + KPK_WARPGROUP_THIN(LACKS) +
+                    KPK_WARPGROUP_LONG(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_MIDDLE(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_BROAD(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_EVEN(TILE_OF);
+            case 3:
+                return KPK_WARPGROUP_WIDE(TILE_OF);
+            case 4:
+                return KPK_WARPGROUP_SLIM(TILE_OF);
+            case 5:
+                return KPK_WARPGROUP_THIN(TILE_OF);
+            case 6:
+                return KPK_WARPGROUP_LONG(TILE_OF);
+            }
+        } else if constexpr (Size == 128) {
+            switch (KPK_WARPGROUP_EVEN(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
+                    KPK_WARPGROUP_LONG(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_EVEN(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_WIDE(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_LONG(TILE_OF);
+            }
+        } else if constexpr (TransB) {
+            switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_LEAN(LACKS) +
+                    KPK_WARPGROUP_FLAT(LACKS) + KPK_WARPGROUP_FINE(LACKS) +
+                    KPK_WARPGROUP_LOW(LACKS) + KPK_WARPGROUP_SMALL(LACKS) +
+                    KPK_WARPGROUP_TWICE(LACKS) + KPK_WARPGROUP_HALF(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_LONE(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_LEAN(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_FLAT(TILE_OF);
+            case 3:
+                return KPK_WARPGROUP_FINE(TILE_OF);
+            case 4:
+                return KPK_WARPGROUP_LOW(TILE_OF);
+            case 5:
+                return KPK_WARPGROUP_SMALL(TILE_OF);
+            case 6:
+                return KPK_WARPGROUP_TWICE(TILE_OF);
+            case 7:
+                return KPK_WARPGROUP_HALF(TILE_OF);
+            }
+        } else {
+            switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_FLAT(LACKS) +
+                    KPK_WARPGROUP_SMALL(LACKS) + KPK_WARPGROUP_TWICE(LACKS) +
+                    KPK_WARPGROUP_HALF(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_LONE(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_FLAT(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_SMALL(TILE_OF);
+            case 3:
+                return KPK_WARPGROUP_TWICE(TILE_OF);
+            case 4:
+                return KPK_WARPGROUP_HALF(TILE_OF);
+            }
+        }
+        return false;
+    }
+#undef LACKS
+#undef TILE_OF
+#else
+    /* The larger tiles have 256 rows. */
+    static constexpr u32 rows = Size == 128 ? 2 * Size : Size;
+    typedef AsyncTile<T, !TransA, TransB, rows, Size, Size / 2, Size / 2> Tile;
+
+    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    {
+        return gemm_by<GemmTiles<T, rows, Size, Tile>, Tile>(g);
+    }
+#endif
+    typedef TileOrder<T, Size, Size> Order;
+    /* The arguments of other_tile(), in LDS. */
+    struct Call {
+        Gemm<T> g;
+        typename Order::Place at;
+    };
+    /*
+     * Operands that are not aligned; and, a result a thread, launches that gave
+     * no LDS. Not inlined, so that its registers are not the usual way's.
+     */
+    static __device__ __noinline__ void other_tile(const Call &call, u8 *lds)
+    {
+        constexpr u32 nbytes = 2 * Size * step_nbytes;
+
+        if (dynamic_lds_nbytes() >= 2 * nbytes)
+            gemm_tile<T, TransA, TransB, Size, Size, 2 * Size, step_nbytes>(
+                call.g, call.at.part, call.at.row0, call.at.col0, lds, nbytes);
+        else
+            plain_tile(call);
+    }
+    static DEV_MEMBER void plain_tile(const Call &call)
+    {
+        const Gemm<T> &g = call.g;
+        const GemmPart &part = call.at.part;
+        const T *const a = g.a + (i64)part.b * g.stride_a;
+        const T *const b = g.b + (i64)part.b * g.stride_b;
+        const GemmOut<T> out(g, part);
+
+        NO_UNROLL
+        for (u32 i = threadIdx.x; i < Size * Size; i += 2 * Size) {
+            const u32 r = call.at.row0 + i / Size;
+            const u32 c = call.at.col0 + i % Size;
+            typename Gemm<T>::S sum = 0;
+
+            if (r >= g.m || c >= g.n)
+                continue;
+            NO_UNROLL
+            for (u32 k = part.k_begin; k < part.k_end; k++)
+                sum +=
+                    (float)a[TransA ? (u64)k * g.lda + r : (u64)r * g.lda + k] *
+                    (float)b[TransB ? (u64)c * g.ldb + k : (u64)k * g.ldb + c];
+            out.put(r, c, sum);
+        }
+    }
+    static DEV_MEMBER void run(const Gemm<T> &g)
+    {
+        extern __shared__ __attribute__((aligned(128))) u8 lines[];
+        __shared__ Call call;
+        const Order order{g};
+
+        if (fast(g))
+            return;
+        wait_for_launch_before();
+        NO_UNROLL
+        for (u64 t = order.block(); t < order.count(); t += order.blocks()) {
+            /* by all: if some lanes alone called the division, the compiler
+             * would take all warps that come back from it for split */
+            const typename Order::Place at = order.place(t);
+
+            __syncthreads();
+            if (threadIdx.x == 0)
+                call.g = g, call.at = at;
+            __syncthreads();
+            other_tile(call, lines);
+        }
+    }
+};

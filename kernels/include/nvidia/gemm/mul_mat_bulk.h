@@ -1,0 +1,157 @@
+/* mul_mat_bulk.h - the tiles of mul_mat.h on sm_90: bulk copies, mma */
+#pragma once
+
+#include "nvidia/copy/bulk_rows.h"
+#include "nvidia/unit/q8_1_mma.h"
+
+/*
+ * K goes by in stages of `blocks` Q8_1 blocks. The copy engine brings a stage's
+ * bytes of all rows and columns to LDS as they are; two workgroups share a
+ * multiprocessor, and one multiplies while the other waits. A warp takes 32
+ * rows by up to 64 columns and unpacks its rows' quants straight into the
+ * operands of mma.
+ */
+template <class F, int Rows, int Cols, int Blocks> struct TileBulkLds {
+    static constexpr int x_stride = BulkRows<F, Blocks>::stride;
+    static constexpr int y_stride = lds_stride(Blocks * Q8_1::bytes);
+
+    __attribute__((aligned(16))) u8 x[Rows * x_stride];
+    __attribute__((aligned(16))) u8 y[Cols * y_stride];
+    __attribute__((aligned(8))) u64 arrived; /* counts threads and bytes */
+};
+
+template <class F, int Rows, int Cols> struct TileBulk {
+    /* in a stage, if there is LDS for them; K formats have 8 to a block */
+    static constexpr int blocks =
+        F::elems == 256 || sizeof(TileBulkLds<F, Rows, Cols, 8>) <= 48 * 1024
+            ? 8
+            : 4;
+
+    typedef BulkRows<F, blocks> XRows;
+    typedef TileBulkLds<F, Rows, Cols, blocks> Lds;
+
+    static constexpr int y_bytes = blocks * Q8_1::bytes;
+    static constexpr int y_stride = Lds::y_stride;
+    static constexpr int row_warps = Rows / 32;
+    static constexpr int warp_cols = Cols / (4 / row_warps);
+    static constexpr int tiles = warp_cols / 8;
+
+    static_assert(y_bytes % 16 == 0, "stages of columns are whole granules");
+
+    XRows rows;
+    const u8 *y; /* aligned to 16, and column_bytes too */
+    size_t column_bytes;
+    int col0, ncols, nblocks; /* Q8_1 blocks of a row */
+
+    /* brings a stage to LDS, each warp its part */
+    DEV_MEMBER void copy_stage(Lds &lds, int stage) const
+    {
+        constexpr int each_rows = Rows / 4, each_cols = Cols / 4;
+        const int warp = (int)threadIdx.y;
+        const int count = min_of(nblocks - stage * blocks, blocks);
+        const int x_size = count * 32 / F::elems * F::bytes;
+        const u32 y_size = (u32)(count * Q8_1::bytes + 15) & ~15u;
+        const int first = warp * each_cols;
+        const int cols = min_of(ncols - col0 - first, each_cols);
+
+        rows.copy_end(lds.x, warp * each_rows, each_rows, stage, x_size);
+        if (!elect_lane()) {
+            barrier_arrive(&lds.arrived);
+            return;
+        }
+
+        const u8 *column =
+            y + (size_t)(col0 + first) * column_bytes + (size_t)stage * y_bytes;
+        const u32 x_total = rows.template copy<each_rows>(
+            &lds.arrived, lds.x, warp * each_rows, stage, x_size);
+
+        _Pragma("unroll 8") for (int c = 0; c < cols;
+                                 c++, column += column_bytes)
+            bulk_copy(&lds.arrived, lds.y + (first + c) * y_stride, column,
+                      y_size);
+        barrier_expect(&lds.arrived,
+                       x_total + (cols > 0 ? (u32)cols * y_size : 0));
+    }
+
+    DEV_MEMBER void multiply_stage(float (&acc)[2][tiles][4], const Lds &lds,
+                                   int stage) const
+    {
+        const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x & 3;
+        const int count = min_of(nblocks - stage * blocks, blocks);
+        const u8 *columns = lds.y + first_col() * y_stride;
+        BulkView<2> v;
+
+        UNROLL
+        for (int i = 0; i < 4; i++)
+            v.row[i] = rows.row_in(lds.x, first_row() + 8 * i + g, stage);
+        v.quants = reinterpret_cast<const u32 *>(columns + g * y_stride);
+        UNROLL
+        for (int i = 0; i < 2; i++)
+            v.scale[i] =
+                reinterpret_cast<const u32 *>(columns + (2 * t + i) * y_stride);
+        add_products<F, F::tile_bias, 2 * y_stride>(acc, v, count, t);
+    }
+
+    /* the first row and column of the warp's results in the tile */
+    DEV_MEMBER int first_row() const
+    {
+        return (int)threadIdx.y % row_warps * 32;
+    }
+
+    DEV_MEMBER int first_col() const
+    {
+        return (int)threadIdx.y / row_warps * warp_cols;
+    }
+
+    /*
+     * dst[col * dst_stride + row] for the tile. `done` counts the stages that
+     * went through this LDS before; returns the new count. `finite` stays true
+     * if this thread's results are finite, where a sum may not be.
+     */
+    DEV_MEMBER int run(Lds &lds, float *dst, int dst_stride, int done,
+                       bool &finite) const
+    {
+        const int stages = (nblocks + blocks - 1) / blocks;
+        const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x & 3;
+        float acc[2][tiles][4];
+
+        UNROLL
+        for (int n = 0; n < tiles; n++) {
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                acc[0][n][i] = acc[1][n][i] = 0.0f;
+        }
+        NO_UNROLL
+        for (int stage = 0; stage < stages; stage++) {
+            if (done + stage > 0)
+                __syncthreads(); /* the stage before is read */
+            copy_stage(lds, stage);
+            barrier_wait(&lds.arrived, (u32)(done + stage));
+            multiply_stage(acc, lds, stage);
+        }
+        if constexpr (F::tile_bias == Bias::stored_sum) {
+            float zeros = 0;
+
+            UNROLL
+            for (int n = 0; n < tiles; n++) {
+                UNROLL
+                for (int i = 0; i < 8; i++)
+                    zeros = fmaf(acc[i / 4][n][i % 4], 0.0f, zeros);
+            }
+            finite &= zeros == 0;
+        }
+        UNROLL
+        for (int n = 0; n < tiles; n++) {
+            UNROLL
+            for (int i = 0; i < 8; i++) {
+                const int row = rows.row0 + first_row() + 8 * (i / 2) + g;
+                const int col = col0 + first_col() + 8 * n + 2 * t + i % 2;
+
+                if (row < rows.nrows && col < ncols)
+                    dst[(size_t)col * (size_t)dst_stride + (size_t)row] =
+                        acc[i / 4][n][i % 4];
+            }
+        }
+        return done + stages;
+    }
+};

@@ -1,0 +1,223 @@
+/*
+ * rows8_mma.h - rows8.h's products by mma.sync, of f16, bf16 and some of f64
+ *
+ * The 16 rows of mma.sync are columns of B, and its 8 columns are rows of A.
+ * Both operands come from memory straight into mma.sync's registers: a lane may
+ * hold any k, as long as A and B agree. Each of the 8 warps makes all 64
+ * columns over every 8th piece of K; the warps' sums are joined in LDS.
+ */
+#pragma once
+
+/* ---- a warp's steps ------------------------------------------------- */
+
+/* B along K: a piece of columns l/4 and l/4 + 8, and of row l/4 of A. */
+template <typename T> struct FewAlongStep {
+    static DEV_MEMBER void multiply(f32 (&sum)[4], const Piece &w,
+                                    const Piece &w8, const Piece &x)
+    {
+        UNROLL
+        for (u32 h = 0; h < 4; h += 2)
+            MmaOp<T>::call(sum, {w[h], w8[h], w[h + 1], w8[h + 1]}, x[h],
+                           x[h + 1]);
+    }
+};
+template <> struct FewAlongStep<f64> {
+    static DEV_MEMBER void multiply(f64 (&sum)[4], const Piece &w,
+                                    const Piece &w8, const Piece &x)
+    {
+        mma_f64(sum, piece_part<f64>(w, 0), piece_part<f64>(w8, 0),
+                piece_part<f64>(w, 1), piece_part<f64>(w8, 1),
+                piece_part<f64>(x, 0), piece_part<f64>(x, 1));
+    }
+};
+
+/* B along N: a piece from each of rows 4 (l%4) to 4 (l%4) + 3 of 16, and the
+ * same k of row l/4 of A; for f64 half as many rows. Rows l/4 and l/4 + 8 of an
+ * instruction are two columns side by side; a piece has `pairs` such pairs. */
+template <typename T> struct FewAcrossStep {
+    static constexpr u32 pairs = 4;
+
+    static DEV_MEMBER void multiply(f32 (*sums)[4], const Piece (&w)[4],
+                                    const Pack<T, 4> &four)
+    {
+        const Pack<u32, 2> x = bits_as<Pack<u32, 2>>(four);
+
+        UNROLL
+        for (u32 j = 0; j < pairs; j++)
+            MmaOp<T>::call(sums[j],
+                           {__byte_perm(w[0][j], w[1][j], 0x5410),
+                            __byte_perm(w[0][j], w[1][j], 0x7632),
+                            __byte_perm(w[2][j], w[3][j], 0x5410),
+                            __byte_perm(w[2][j], w[3][j], 0x7632)},
+                           x[0], x[1]);
+    }
+};
+template <> struct FewAcrossStep<f64> {
+    static constexpr u32 pairs = 1;
+
+    static DEV_MEMBER void multiply(f64 (*sums)[4], const Piece (&w)[2],
+                                    const Pack<f64, 2> &x)
+    {
+        mma_f64(sums[0], piece_part<f64>(w[0], 0), piece_part<f64>(w[0], 1),
+                piece_part<f64>(w[1], 0), piece_part<f64>(w[1], 1), x[0], x[1]);
+    }
+};
+
+/* ---- straight from memory ------------------------------------------- */
+
+/*
+ * Adds up the warps' sums and stores them. sums[j][i] belongs to row 2 (l%4) +
+ * i%2 of A, and to column(j, l/4 + i/2 * 8) of the tile.
+ */
+template <u32 groups, typename T, typename S, class Column>
+DEV void few_rows_join(const FewTile<T> &t, u8 *lds, const S (&sums)[groups][4],
+                       Column column)
+{
+    constexpr u32 cols = groups * 16, pitch = cols + 4; /* apart in banks */
+    const u32 l = threadIdx.x % 32;
+    S *const all = reinterpret_cast<S *>(lds);
+
+    __syncthreads();
+    UNROLL
+    for (u32 j = 0; j < groups; j++) {
+        UNROLL
+        for (u32 i = 0; i < 4; i++)
+            all[(threadIdx.x / 32 * few_rows + l % 4 * 2 + i % 2) * pitch +
+                column(j, l / 4 + i / 2 * 8)] = sums[j][i];
+    }
+    __syncthreads();
+    UNROLL
+    for (u32 i = threadIdx.x; i < few_rows * cols; i += few_threads) {
+        const u32 r = i / cols, c = i % cols;
+        S sum = 0;
+
+        UNROLL
+        for (u32 w = 0; w < few_threads / 32; w++)
+            sum += all[(w * few_rows + r) * pitch + c];
+        t.put(r, c, sum);
+    }
+}
+template <typename T> DEV Piece load_words(const T *p)
+{
+    return load_pack<4>(reinterpret_cast<const u32 *>(p));
+}
+
+/* columns of B along K: a lane has piece l%4 of every 8th column from l/4 on */
+template <u32 groups, typename T>
+DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
+{
+    constexpr u32 cols = 2 * groups; /* of a lane */
+    constexpr u32 n = per16<T>::value, pace = few_threads / 32 * 4 * n;
+    /* pieces on their way */
+    constexpr u32 once = groups == 1 ? 4 : sizeof(T) == 2 ? 2 : 1;
+    const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
+    const bool fast = is_aligned(t.a, 16) && is_aligned(t.b, 16) &&
+                      t.g.lda % n == 0 && t.g.ldb % n == 0;
+    const T *const a =
+        t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * n);
+    const T *b[cols];
+    typename Gemm<T>::S sums[groups][4] = {};
+
+    const auto multiply = [&](const Piece(&w)[cols], const Piece &x) {
+        UNROLL
+        for (u32 j = 0; j < groups; j++)
+            FewAlongStep<T>::multiply(sums[j], w[2 * j], w[2 * j + 1], x);
+    };
+
+    UNROLL
+    for (u32 i = 0; i < cols; i++)
+        b[i] = t.b +
+               ((u64)(t.col0 + min_of(l / 4 + 8 * i, t.ncols - 1)) * t.g.ldb +
+                l % 4 * n);
+    u32 k = t.part.k_begin + threadIdx.x / 32 * 4 * n;
+    NO_UNROLL
+    for (; fast && k + (once - 1) * pace + 4 * n <= k_end; k += once * pace) {
+        Piece x[once], w[once][cols];
+
+        UNROLL
+        for (u32 s = 0; s < once; s++) {
+            UNROLL
+            for (u32 i = 0; i < cols; i++)
+                w[s][i] = load_words(b[i] + k + s * pace);
+            x[s] = load_words(a + k + s * pace);
+        }
+        UNROLL
+        for (u32 s = 0; s < once; s++)
+            multiply(w[s], x[s]);
+    }
+    NO_UNROLL
+    for (; k < k_end; k += pace) {
+        const u32 left = k_end - k > l % 4 * n ? k_end - k - l % 4 * n : 0;
+        Piece x, w[cols];
+
+        UNROLL
+        for (u32 i = 0; i < cols; i++)
+            w[i] = load_piece(b[i] + k, left);
+        x = load_piece(a + k, left);
+        multiply(w, x);
+    }
+    few_rows_join(t, lds, sums,
+                  [](u32 j, u32 row) -> u32 { return j * 16 + row; });
+}
+
+/*
+ * Rows of B along N: a lane has columns 8 (l/4) to 8 (l/4) + 7 of rows 4 (l%4)
+ * to 4 (l%4) + 3 of 16, and puts two rows' numbers into a word.
+ */
+template <typename T> DEV void few_rows_mma_nn(const FewTile<T> &t, u8 *lds)
+{
+    constexpr u32 once = 4, pace = few_threads / 2; /* pieces of 16 */
+    const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
+    const u32 c = t.col0 + l / 4 * 8;
+    const u32 cols = t.g.n > c ? min_of(t.g.n - c, 8u) : 0;
+    const bool fast = is_aligned(t.a, 8) && is_aligned(t.b, 16) &&
+                      t.g.lda % 4 == 0 && t.g.ldb % 8 == 0 && t.g.n % 8 == 0;
+    const T *const a =
+        t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * 4);
+    const T *const b = t.b + ((u64)(l % 4 * 4) * t.g.ldb + (cols ? c : 0));
+    f32 sums[4][4] = {};
+    u32 k = t.part.k_begin + threadIdx.x / 32 * 16;
+
+    NO_UNROLL
+    for (; fast && k + (once - 1) * pace + 16 <= k_end; k += once * pace) {
+        Piece w[once][4];
+        Pack<T, 4> x[once];
+
+        UNROLL
+        for (u32 s = 0; s < once; s++) {
+            UNROLL
+            for (u32 i = 0; i < 4; i++)
+                w[s][i] = load_words(b + (u64)(k + s * pace + i) * t.g.ldb);
+            x[s] = load_pack<4>(a + k + s * pace);
+        }
+        UNROLL
+        for (u32 s = 0; s < once; s++)
+            FewAcrossStep<T>::multiply(sums, w[s], x[s]);
+    }
+    NO_UNROLL
+    for (; k < k_end; k += pace) {
+        const u32 left = k_end - k > l % 4 * 4 ? k_end - k - l % 4 * 4 : 0;
+        Piece w[4];
+        Pack<T, 4> x = {};
+
+        UNROLL
+        for (u32 i = 0; i < 4; i++) {
+            w[i] = load_piece(b + (u64)(k + i) * t.g.ldb, i < left ? cols : 0);
+            if (i < left)
+                x[i] = a[k + i];
+        }
+        FewAcrossStep<T>::multiply(sums, w, x);
+    }
+    few_rows_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
+        return row % 8 * 8 + 2 * j + row / 8;
+    });
+}
+
+template <u32 cols, bool AlongB, typename T>
+DEV void few_rows_mma(const FewTile<T> &t, u8 *lds)
+{
+    if constexpr (AlongB)
+        few_rows_mma_nt<cols / 16>(t, lds);
+    else
+        few_rows_mma_nn(t, lds);
+}

@@ -1,0 +1,764 @@
+/*
+ * wgmma_tile.h - a tile of a product of f16 or bf16 on sm_90
+ *
+ * A workgroup makes Rows x Cols results by wgmma.h; its warpgroups split the
+ * rows. It walks along K in steps of 64. Several steps are on their way to LDS
+ * at once, by cp.async, which puts zeros where an operand ends. While the
+ * wgmmas of a step run, the wgmmas of the next step are started, which hides
+ * the one barrier a step. Where a tile is small a warpgroup of its own copies,
+ * so that neither copies nor products wait for the other's turn.
+ *
+ * The blocks of a cluster may share a tile: each takes a part of K, and then
+ * sums up a part of the results, which it reads from the others' LDS.
+ */
+#pragma once
+
+#include "early.h"
+#include "nvidia/copy/bulk_copy.h"
+#include "nvidia/copy/cluster.h"
+#include "nvidia/copy/mma_operands.h"
+#include "nvidia/gemm/wgmma_shapes.h"
+#include "nvidia/unit/wgmma.h"
+
+constexpr u32 wgmma_k = 64; /* of a step */
+
+/* How a step of an operand lies in LDS: as wgmma.h has it. */
+template <bool Along, u32 Rows> struct WarpgroupLines {
+    static constexpr u32 lines = Along ? Rows : wgmma_k;
+    static constexpr u32 pieces = (Along ? wgmma_k : Rows) / 8; /* of a line */
+    static constexpr u32 nbytes = Rows * wgmma_k * 2;
+    static constexpr u32 block = wgmma_k * wgmma_line; /* of 64 rows */
+
+    /* The operand of 64 rows, or of all, from row `row0` on. */
+    static DEV_MEMBER u64 operand(u32 lds, u32 row0)
+    {
+        return wgmma_operand(lds + row0 * wgmma_line, block);
+    }
+};
+
+/* How an operand's steps come to LDS where lines are aligned to 16 bytes: by
+ * `Threads` threads from thread `First` on. */
+template <typename T, bool Along, u32 Rows, u32 Threads, u32 First>
+struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
+    typedef WarpgroupLines<Along, Rows> L;
+    static constexpr u32 pass_lines = Threads / L::pieces;
+    static constexpr u32 passes = div_up(L::lines, pass_lines);
+    static_assert(pass_lines % 8 == 0, "passes have the same permutation");
+    /* lines of the last pass, which all threads or the first ones bring */
+    static constexpr u32 last_lines = L::lines - (passes - 1) * pass_lines;
+
+    const T *from; /* this thread's piece in the matrix */
+    u64 pass_step; /* elements from pass to pass */
+    u64 step;
+    u32 lds; /* this thread's piece in a stage */
+    /* Lines along K: the piece's first k, and the passes in which this thread
+     * has a row. Else: the piece's bytes inside the matrix, and this thread's
+     * first line. */
+    u32 along, across;
+    bool ends;  /* this thread has a line of the last pass */
+    bool whole; /* no row of the tile is missing */
+
+    WarpgroupCopy() = default;
+    DEV_MEMBER WarpgroupCopy(const T *matrix, u32 row0, u32 rows, u32 ld,
+                             u32 k0)
+    {
+        const u32 t = threadIdx.x - First;
+        const u32 line = t / L::pieces;
+        const u32 piece = t % L::pieces, column = piece * 8;
+        const u32 extent = rows - row0;
+
+        ends = last_lines == pass_lines || line < last_lines;
+        whole = extent >= Rows;
+        lds = piece / 8 * L::block + wgmma_place(line, piece % 8);
+        along = Along ? column : nbytes_of(column, extent);
+        across = !Along          ? line
+                 : extent > line ? div_up(extent - line, pass_lines)
+                                 : 0;
+        pass_step = (u64)pass_lines * ld;
+        step = Along ? wgmma_k : (u64)wgmma_k * ld;
+        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + column
+                               : (u64)(k0 + line) * ld + row0 + column);
+    }
+    static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
+    {
+        return is_aligned(matrix, 16) && ld % 8 == 0 &&
+               (batch == 1 || stride % 8 == 0);
+    }
+    static DEV_MEMBER u32 nbytes_of(u32 begin, u32 end)
+    {
+        return end > begin ? min_of(end - begin, 8u) * 2 : 0;
+    }
+    /* Starts copying a step; zeros fill the part of K behind `left`. */
+    DEV_MEMBER void copy(u32 stage, u32 left)
+    {
+        if (passes == 1 && !ends)
+            return;
+        if (whole && left >= wgmma_k) {
+            UNROLL
+            for (u32 i = 0; i < passes; i++)
+                async_copy16_if(i + 1 < passes || passes == 1 || ends,
+                                stage + lds + i * pass_lines * wgmma_line,
+                                from + i * pass_step);
+            return;
+        }
+
+        const u32 n = Along ? nbytes_of(along, left) : along;
+
+        UNROLL
+        for (u32 i = 0; i < passes; i++) {
+            if (i + 1 < passes || passes == 1 || ends)
+                async_copy16(
+                    stage + lds + i * pass_lines * wgmma_line,
+                    from + i * pass_step,
+                    (Along ? i < across : across + i * pass_lines < left) ? n
+                                                                          : 0);
+        }
+    }
+    DEV_MEMBER void next()
+    {
+        from += step;
+    }
+};
+
+/*
+ * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th Pieces
+ * pieces of wgmma_k of K. Warpgroups with the same rows add up their sums in
+ * the end.
+ *
+ * Apart: one more warpgroup copies, and runs ahead over the ends of tiles.
+ */
+template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
+          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0,
+          bool Apart = false, u32 Pieces = 1>
+struct WarpgroupTile {
+    static constexpr u32 shares = Shares; /* most blocks of a cluster */
+    static constexpr u32 computing = Down * Deep * 128; /* threads */
+    static constexpr bool apart = Apart;
+    static constexpr u32 copying = Apart ? 128 : computing;
+    static constexpr u32 first_copying = Apart ? computing : 0;
+    static constexpr u32 threads = first_copying + copying;
+    static constexpr u32 units = Rows / Down / 64; /* of a warpgroup */
+    static constexpr u32 step_k = wgmma_k * Deep * Pieces;
+    typedef WarpgroupLines<AlongA, Rows> A;
+    typedef WarpgroupLines<AlongB, Cols> B;
+    typedef WarpgroupCopy<T, AlongA, Rows, copying, first_copying> CopyA;
+    typedef WarpgroupCopy<T, AlongB, Cols, copying, first_copying> CopyB;
+    typedef Wgmma<T, Cols, AlongA, AlongB> Op;
+    static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
+    static constexpr u32 stage_nbytes = Deep * Pieces * piece_nbytes;
+    /* Steps that are still multiplied when the next one's copies begin. Where
+     * there is more to copy than to multiply, room for copies is worth more. */
+    static constexpr u32 running = Deep > 1 || Stages < 4 ? 0 : 1;
+    static constexpr u32 ahead = Stages - 1 - running; /* on their way */
+    static constexpr u32 free_nbytes = (Stages - ahead) * stage_nbytes;
+    static constexpr u32 lds_nbytes =
+        KPK_WARPGROUP_LDS(Rows, Cols, Deep *Pieces, Stages, More);
+    static_assert(Deep == 1 || Pieces == 1, "a warpgroup's pieces");
+    /* Whether no other block fits beside this one. Otherwise blocks of the next
+     * launch would be dealt unevenly to the room left. */
+    static constexpr bool fills = lds_nbytes > 113 * 1024;
+
+    f32 sums[units][Cols / 2];
+    u32 row0, deep;    /* of the warpgroup */
+    u32 shared_before; /* tiles */
+
+    DEV_MEMBER WarpgroupTile()
+        : row0(uniform_of_warp(threadIdx.x / 128) % Down * (units * 64)),
+          deep(uniform_of_warp(threadIdx.x / 128) / Down), shared_before(0)
+    {
+    }
+    /* The same in all lanes, and known to be. */
+    static DEV_MEMBER u32 uniform_of_warp(u32 v)
+    {
+        return __shfl_sync(0xffffffffu, v, 0);
+    }
+    DEV_MEMBER bool works(u32 rows_left, u32) const
+    {
+        return row0 < rows_left;
+    }
+    /* A tile: its length along K, and whether this warpgroup has any of it. */
+    struct Start {
+        u32 nk;
+        bool works;
+    };
+    /*
+     * The sums of one tile after another. The first steps of a tile are copied
+     * while the sums of the one before it are stored.
+     *
+     * tiles.more()          whether there is one
+     * tiles.begin(*this, a, b)  puts a and b where it begins
+     * tiles.next()          goes to the next one; gives the place of this one
+     * tiles.is_last()       whether none comes after it
+     * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
+     *                       free, or, Apart, none
+     * tiles.share(*this, place, lds)  the same of a place that is shared by the
+     *                       cluster; all LDS is free
+     */
+    template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
+    {
+        lds += -(u32)__cvta_generic_to_shared(lds) % 1024;
+        if constexpr (Apart)
+            run_apart(lds, tiles);
+        else
+            run_together(lds, tiles);
+    }
+    template <class Tiles> DEV_MEMBER void run_together(u8 *lds, Tiles &tiles)
+    {
+        const u32 stages = (u32)__cvta_generic_to_shared(lds);
+        CopyA a;
+        CopyB b;
+        Start start = {0, false};
+
+        if (tiles.more())
+            start = tiles.begin(*this, a, b);
+        wait_for_launch_before();
+        fill(stages, a, b, start.nk);
+        begin_sharing();
+        NO_UNROLL
+        while (tiles.more()) {
+            multiply_steps(stages, a, b, start.nk, start.works);
+
+            /* while the last instructions run */
+            if (fills)
+                let_next_launch_begin();
+            const auto place = tiles.next();
+
+            wgmma_wait<0>();
+            hold();
+            start.nk = 0;
+            if constexpr (Shares > 0) {
+                if (place.shared) {
+                    __syncthreads(); /* the last steps are read */
+                    if (Deep > 1)
+                        add_up(lds + ahead * stage_nbytes);
+                    tiles.share(*this, place, lds);
+                }
+            }
+            __syncthreads(); /* the last steps are read */
+            if (tiles.more()) {
+                start = tiles.begin(*this, a, b);
+                fill(stages, a, b, start.nk);
+                if (Shares == 0 && tiles.is_last())
+                    let_next_launch_begin();
+            }
+            if (Shares > 0 && place.shared)
+                continue;
+            if (Deep > 1)
+                add_up(lds + ahead * stage_nbytes);
+            if (deep == 0)
+                tiles.store(*this, place, lds + ahead * stage_nbytes);
+        }
+        async_copies_wait<0>();
+        end_sharing();
+    }
+    /*
+     * Two barriers belong to each stage: `full` counts the threads whose copies
+     * have come, `empty` the warps that need the stage no more. So no warp
+     * waits for the whole block.
+     */
+    struct Barriers {
+        u64 full[Stages], empty[Stages];
+    };
+    /* A stage, with the addresses of its barriers and their parity. */
+    struct Turn {
+        u32 barriers, stage, phase;
+
+        DEV_MEMBER u32 full() const
+        {
+            return barriers + stage * 8;
+        }
+        DEV_MEMBER u32 empty() const
+        {
+            return full() + Stages * 8;
+        }
+        DEV_MEMBER void next()
+        {
+            stage = after(stage);
+            if (stage == 0)
+                phase ^= 1;
+        }
+    };
+    template <class Tiles> DEV_MEMBER void run_apart(u8 *lds, Tiles &tiles)
+    {
+        static_assert(Deep == 1, "nobody adds up sums");
+        __shared__ Barriers barriers;
+        /* else each step would work them out again */
+        const u32 stages = uniform_of_warp(lds_copy_address(lds));
+        const Turn first = {uniform_of_warp(lds_copy_address(&barriers)), 0, 0};
+
+        if (threadIdx.x == 0) {
+            for (u32 i = 0; i < Stages; i++) {
+                barrier_init(&barriers.full[i], copying);
+                barrier_init(&barriers.empty[i], computing / 32);
+            }
+        }
+        begin_sharing();
+        __syncthreads();
+        wait_for_launch_before();
+        if (threadIdx.x >= computing)
+            copy_tiles(lds, stages, first, tiles);
+        else
+            compute_tiles(lds, stages, first, tiles);
+        end_sharing();
+    }
+    template <class Tiles>
+    DEV_MEMBER void copy_tiles(u8 *lds, u32 stages, Turn in, Tiles &tiles)
+    {
+        CopyA a;
+        CopyB b;
+
+        NO_UNROLL
+        while (tiles.more()) {
+            u32 left = tiles.begin(*this, a, b).nk;
+            const auto place = tiles.next();
+
+            NO_UNROLL
+            while (left > 0) {
+                barrier_wait(in.empty(), in.phase ^ 1);
+                copy(stages + in.stage * stage_nbytes, a, b, left);
+                barrier_arrive_after_copies(uniform_of_warp(in.full()));
+                left -= min_of(left, step_k);
+                in.next();
+            }
+            if constexpr (Shares > 0) {
+                if (place.shared)
+                    share(lds, place, tiles);
+            }
+        }
+        async_copies_wait<0>();
+    }
+    template <class Tiles>
+    DEV_MEMBER void compute_tiles(u8 *lds, u32 stages, Turn out, Tiles &tiles)
+    {
+        const bool tells = threadIdx.x % 32 == 0;
+
+        NO_UNROLL
+        while (tiles.more()) {
+            CopyA a;
+            CopyB b;
+            const Start start = tiles.begin(*this, a, b);
+            const auto place = tiles.next();
+            u32 before = 0; /* the last step's `empty`, or 0 */
+
+            clear();
+            NO_UNROLL
+            for (u32 s = div_up(start.nk, step_k); s > 0; s--) {
+                barrier_wait(out.full(), out.phase);
+                wgmma_lds_written();
+                if (start.works)
+                    multiply_step(
+                        uniform_of_warp(stages + out.stage * stage_nbytes));
+                wgmma_wait<1>();
+                if (tells && before)
+                    barrier_arrive(before);
+                before = out.empty();
+                out.next();
+            }
+            wgmma_wait<0>();
+            hold();
+            if (tells && before)
+                barrier_arrive(before);
+            if constexpr (Shares > 0) {
+                if (place.shared)
+                    share(lds, place, tiles);
+            }
+            if (Shares == 0 || !place.shared)
+                tiles.store(*this, place, nullptr);
+        }
+    }
+    /* All warpgroups come here, the copying one too. */
+    template <class Tiles>
+    DEV_MEMBER void share(u8 *lds, const typename Tiles::Place &place,
+                          const Tiles &tiles)
+    {
+        __syncthreads(); /* the last steps are read */
+        tiles.share(*this, place, lds);
+        __syncthreads();
+    }
+    static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
+    {
+        UNROLL
+        for (u32 d = 0; d < Deep * Pieces; d++) {
+            if (left > 0) {
+                a.copy(stage + d * piece_nbytes, left);
+                b.copy(stage + d * piece_nbytes + A::nbytes, left);
+            }
+            a.next(), b.next();
+            left -= min_of(left, wgmma_k);
+        }
+    }
+    /* Starts copying the first steps of nk of K. */
+    static DEV_MEMBER void fill(u32 stages, CopyA &a, CopyB &b, u32 nk)
+    {
+        NO_UNROLL
+        for (u32 s = 0; s < ahead; s++) {
+            copy(stages + s * stage_nbytes, a, b, nk);
+            async_copies_end();
+            nk -= min_of(nk, step_k);
+        }
+    }
+    DEV_MEMBER void clear()
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < Cols / 2; i++)
+                sums[u][i] = 0;
+        }
+    }
+    /* Starts adding the products of a step, which has `left` of K, to the sums.
+     */
+    DEV_MEMBER void multiply_step(u32 stage, u32 left = step_k)
+    {
+        static_assert(Pieces <= 2, "a step has all pieces, or one");
+        if (Pieces == 1 || left > wgmma_k)
+            multiply_pieces<Pieces>(stage);
+        else
+            multiply_pieces<1>(stage);
+    }
+    template <u32 N> DEV_MEMBER void multiply_pieces(u32 stage)
+    {
+        wgmma_fence();
+        UNROLL
+        for (u32 i = 0; i < N * (wgmma_k / 16); i++) {
+            const u32 piece = stage + i / (wgmma_k / 16) * piece_nbytes;
+            const u32 k = i % (wgmma_k / 16);
+
+            UNROLL
+            for (u32 u = 0; u < units; u++)
+                Op::multiply(sums[u],
+                             A::operand(piece, row0 + u * 64) +
+                                 k * WgmmaStep<AlongA>::k16,
+                             B::operand(piece + A::nbytes, 0) +
+                                 k * WgmmaStep<AlongB>::k16,
+                             1);
+        }
+        wgmma_commit();
+    }
+    static DEV_MEMBER u32 after(u32 stage)
+    {
+        return stage + 1 == Stages ? 0 : stage + 1;
+    }
+    /*
+     * A stage is copied to when the step that was there is read by all: each
+     * warpgroup has waited for all steps but `running` when it comes to the
+     * barrier of the next.
+     */
+    DEV_MEMBER void multiply_steps(u32 stages, CopyA &a, CopyB &b, u32 nk,
+                                   bool works)
+    {
+        u32 out = 0, in = ahead, left = nk - min_of(nk, ahead * step_k);
+        /* rest of K from this warpgroup's first piece on */
+        u32 mine = nk - min_of(nk, deep * wgmma_k);
+
+        clear();
+        NO_UNROLL
+        for (u32 s = div_up(nk, step_k); s > 0; s--) {
+            async_copies_wait<ahead - 1>();
+            wgmma_lds_written();
+            __syncthreads();
+            if (works && (Deep == 1 || mine > 0))
+                multiply_step(stages + out * stage_nbytes + deep * piece_nbytes,
+                              mine);
+            copy(stages + in * stage_nbytes, a, b, left);
+            async_copies_end();
+            left -= min_of(left, step_k);
+            mine -= min_of(mine, step_k);
+            if (works)
+                wgmma_wait<running>();
+            out = after(out), in = after(in);
+        }
+    }
+    /* The first warpgroup of the same rows adds up all their sums. */
+    DEV_MEMBER void add_up(u8 *lds)
+    {
+        constexpr u32 each = units * (Cols / 2);
+        f32 *const at =
+            reinterpret_cast<f32 *>(lds) + threadIdx.x % (Down * 128);
+        static_assert((Deep - 1) * Down * 128 * each * 4 <= free_nbytes,
+                      "the LDS that is free is enough");
+
+        UNROLL
+        for (u32 i = 0; i < each; i++) {
+            if (deep > 0)
+                at[((deep - 1) * each + i) * Down * 128] =
+                    sums[i / (Cols / 2)][i % (Cols / 2)];
+        }
+        __syncthreads();
+        UNROLL
+        for (u32 d = 0; d + 1 < Deep; d++) {
+            UNROLL
+            for (u32 i = 0; i < each; i++) {
+                if (deep == 0)
+                    sums[i / (Cols / 2)][i % (Cols / 2)] +=
+                        at[(d * each + i) * Down * 128];
+            }
+        }
+        __syncthreads();
+    }
+    DEV_MEMBER void hold()
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++)
+            wgmma_hold(sums[u]);
+    }
+    /* Sums come to memory by way of so much LDS of each warp: 16 rows of some
+     * columns, apart in banks. */
+    static constexpr u32 slab_cols = Cols % 64 == 0   ? 64
+                                     : Cols % 32 == 0 ? 32
+                                                      : 16;
+    static constexpr u32 slab_pitch = slab_cols + 8;
+    template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
+    {
+        static_assert(threads / 32 * 16 * slab_pitch * sizeof(V) <= free_nbytes,
+                      "the LDS that is free is enough");
+        return reinterpret_cast<V *>(lds) + threadIdx.x / 32 * 16 * slab_pitch;
+    }
+    /* fn(row of the tile, column, sums of 16 rows and slab_cols columns) */
+    template <class Fn> DEV_MEMBER void each_slab(Fn fn) const
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 c0 = 0; c0 < Cols; c0 += slab_cols)
+                fn(row0 + u * 64 + threadIdx.x % 128 / 32 * 16, c0,
+                   sums[u] + c0 / 2);
+        }
+    }
+    /* fn(row, column, sum) for all, neighbouring rows in every fourth lane. */
+    template <class Fn> DEV_MEMBER void each_sum(Fn fn) const
+    {
+        const u32 l = threadIdx.x % 32;
+        const u32 r0 = row0 + threadIdx.x % 128 / 32 * 16 + l / 4;
+
+        UNROLL
+        for (u32 i = 0; i < units * (Cols / 2); i++)
+            fn(r0 + i / (Cols / 2) * 64 + i / 2 % 2 * 8,
+               i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
+               sums[i / (Cols / 2)][i % (Cols / 2)]);
+    }
+    /* Rows and columns of C from the first result of a tile, or of a part of
+     * the tile, on. */
+    struct Extent {
+        i32 rows, cols;
+
+        DEV_MEMBER Extent from(u32 row, u32 col) const
+        {
+            return {rows - (i32)row, cols - (i32)col};
+        }
+    };
+    /*
+     * 16 rows of N columns of a warp's sums as v has them, to rows of C, which
+     * are aligned to 16 bytes, as pieces of 16 bytes by way of LDS: alpha times
+     * the sums, plus added(column) of this column and the next. Pieces that C
+     * does not have are left out; it has whole ones.
+     */
+    template <u32 N, class Added>
+    static DEV_MEMBER void store_slab(T *slab, T *c, u32 ldc, f32 alpha, u32 c0,
+                                      const f32 *v, Extent there, Added added)
+    {
+        constexpr u32 pitch = N + 8, pieces = N / 8, once = 32 / pieces;
+        const u32 l = threadIdx.x % 32, row = l / pieces;
+        const bool has_column = (i32)(l % pieces * 8) < there.cols;
+
+        __syncwarp();
+        UNROLL
+        for (u32 j = 0; j < N / 8; j++) {
+            const u32 column = j * 8 + l % 4 * 2;
+            const Pack<f32, 2> more = added(c0 + column);
+
+            UNROLL
+            for (u32 h = 0; h < 2; h++)
+                store_pack(
+                    slab + (l / 4 + 8 * h) * pitch + column,
+                    Pack<T, 2>{
+                        {convert<T>(alpha * v[4 * j + 2 * h] + more[0]),
+                         convert<T>(alpha * v[4 * j + 2 * h + 1] + more[1])}});
+        }
+        __syncwarp();
+        T *const to = c + (u64)row * ldc + l % pieces * 8;
+        UNROLL
+        for (u32 r = 0; r < 16; r += once) {
+            if (has_column && (i32)(r + row) < there.rows)
+                store_piece(
+                    to + (u64)r * ldc,
+                    load_pack<8>(slab + (r + row) * pitch + l % pieces * 8));
+        }
+    }
+    /* All results by store_slab(); LDS must not be needed any more. */
+    template <class Added>
+    DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha, Extent there,
+                               Added added) const
+    {
+        T *const slab = slab_of<T>(lds);
+
+        each_slab([&](u32 r0, u32 c0, const f32 *v) {
+            store_slab<slab_cols>(slab, c + (u64)r0 * ldc + c0, ldc, alpha, c0,
+                                  v, there.from(r0, c0), added);
+        });
+    }
+    /*
+     * A tile that the blocks of a cluster have made together. Each block takes
+     * the results of some slices of 16 columns. A thread sends its sums of the
+     * other blocks' slices from registers straight to their LDS, where a
+     * barrier counts the bytes. If `More` has room for the incoming slices, no
+     * block waits until another's LDS is free.
+     */
+    static constexpr u32 slice_cols = 16;
+    static constexpr u32 slices = Cols / slice_cols;
+    static constexpr u32 slice_nbytes = Down * 128 * 8 * sizeof(f32);
+    static_assert(Shares == 0 || units == 1, "a thread has rows of one unit");
+    static DEV_MEMBER constexpr u32 most_from_others(u32 blocks)
+    {
+        const u32 n = div_up(slices, blocks) * (blocks - 1);
+        const u32 fewer = blocks > 2 ? most_from_others(blocks - 1) : 0;
+
+        return n > fewer ? n : fewer;
+    }
+    static constexpr u32
+        come_nbytes = Shares > 1 ? most_from_others(Shares) * slice_nbytes : 0;
+    static constexpr bool has_room = More * 1024 >= come_nbytes;
+    /* in LDS: incoming slices, and 16 rows of sums a warp, apart in banks */
+    static constexpr u32 come_at = has_room ? Stages * stage_nbytes : 0;
+    static constexpr u32 rows_at = has_room ? 0 : come_nbytes;
+    static constexpr u32 rows_pitch = div_up(slices, 2u) * slice_cols + 8;
+
+    static DEV_MEMBER u64 *come()
+    {
+        __shared__ u64 barrier;
+
+        return &barrier;
+    }
+    /* Before and after all tiles; all come here. */
+    static DEV_MEMBER void begin_sharing()
+    {
+        if (Shares < 2 || cluster_blocks() < 2)
+            return;
+        if (threadIdx.x == 0)
+            barrier_init(come(), 1);
+        if (has_room)
+            cluster_arrive();
+    }
+    DEV_MEMBER void end_sharing() const
+    {
+        if (Shares > 1 && has_room && cluster_blocks() > 1 &&
+            shared_before == 0)
+            cluster_wait();
+    }
+    /*
+     * fn(first row, first column, columns, sums) for the slices of this block:
+     * 16 rows of each warp in LDS, rows_pitch apart. The blocks' sums are added
+     * up in the same order each time. All threads come here, and need LDS no
+     * more. again: more tiles follow.
+     */
+    template <class Fn> DEV_MEMBER void each_shared(u8 *lds, bool again, Fn fn)
+    {
+        constexpr u32 half = slice_nbytes / 2;
+        const u32 blocks = cluster_blocks(), rank = cluster_rank();
+        const u32 t = threadIdx.x % (Down * 128) * 16, l = threadIdx.x % 32;
+        u32 first = 0, end = 0; /* this block's slices */
+
+        static_assert(rows_at + Down * 4 * 16 * rows_pitch * sizeof(f32) <=
+                          Stages * stage_nbytes,
+                      "LDS has room for all sums");
+        UNROLL
+        for (u32 i = 0; i < slices; i++) {
+            first += i * blocks / slices < rank;
+            end += i * blocks / slices <= rank;
+        }
+        if (threadIdx.x == 0)
+            barrier_expect(come(), (end - first) * (blocks - 1) * slice_nbytes);
+        if (!has_room)
+            cluster_arrive();
+        cluster_wait();
+        if (deep == 0) {
+            u32 to = 0, its_first = 0;
+
+            UNROLL
+            for (u32 i = 0; i < slices; i++) {
+                const f32 *v = sums[0] + i * 8;
+
+                if (i * blocks / slices != to)
+                    to = i * blocks / slices, its_first = i;
+                if (to == rank)
+                    continue;
+
+                const u32 at =
+                    (i - its_first) * (blocks - 1) + rank - (rank > to);
+
+                UNROLL
+                for (u32 h = 0; h < 2; h++)
+                    cluster_push(come(),
+                                 lds + come_at + at * slice_nbytes + h * half +
+                                     t,
+                                 Pack<f32, 4>{{v[4 * h], v[4 * h + 1],
+                                               v[4 * h + 2], v[4 * h + 3]}},
+                                 to);
+            }
+        }
+        barrier_wait(come(), shared_before++);
+        if (deep == 0 && first < end) {
+            f32 *const rows = reinterpret_cast<f32 *>(lds + rows_at) +
+                              threadIdx.x / 32 * 16 * rows_pitch;
+            const u8 *from = lds + come_at + t;
+
+            UNROLL
+            for (u32 i = 0; i < slices; i++) {
+                f32 *v = sums[0] + i * 8;
+
+                if (i < first || i >= end)
+                    continue;
+                NO_UNROLL
+                for (u32 b = 1; b < blocks; b++, from += slice_nbytes) {
+                    const Pack<f32, 4> low =
+                        load_pack<4>(reinterpret_cast<const f32 *>(from));
+                    const Pack<f32, 4> high = load_pack<4>(
+                        reinterpret_cast<const f32 *>(from + half));
+
+                    UNROLL
+                    for (u32 e = 0; e < 4; e++)
+                        v[e] += low[e], v[4 + e] += high[e];
+                }
+                UNROLL
+                for (u32 e = 0; e < 8; e += 2)
+                    store_pack(rows + (l / 4 + e / 2 % 2 * 8) * rows_pitch +
+                                   (i - first) * slice_cols + e / 4 * 8 +
+                                   l % 4 * 2,
+                               Pack<f32, 2>{{v[e], v[e + 1]}});
+            }
+            __syncwarp();
+            fn(row0 + threadIdx.x % 128 / 32 * 16, first * slice_cols,
+               (end - first) * slice_cols, rows);
+        }
+        if (has_room && again)
+            cluster_arrive(); /* LDS for others' sums is free */
+    }
+    /*
+     * fn(row, column, sums of this and the next) for all pairs, neighbours in
+     * neighbouring lanes, by way of LDS, which must not be needed any more.
+     */
+    template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
+    {
+        const u32 l = threadIdx.x % 32;
+        f32 *const slab = slab_of<f32>(lds);
+
+        each_slab([&](u32 r0, u32 c0, const f32 *v) {
+            __syncwarp();
+            UNROLL
+            for (u32 j = 0; j < slab_cols / 8; j++) {
+                UNROLL
+                for (u32 h = 0; h < 2; h++)
+                    store_pack(
+                        slab + (l / 4 + 8 * h) * slab_pitch + j * 8 + l % 4 * 2,
+                        Pack<f32, 2>{{v[4 * j + 2 * h], v[4 * j + 2 * h + 1]}});
+            }
+            __syncwarp();
+            _Pragma("unroll 4") for (u32 e = l * 2; e < 16 * slab_cols; e += 64)
+            {
+                const u32 r = e / slab_cols, c = e % slab_cols;
+
+                fn(r0 + r, c0 + c, load_pack<2>(slab + r * slab_pitch + c));
+            }
+        });
+    }
+};

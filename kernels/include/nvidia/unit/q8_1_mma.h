@@ -1,0 +1,162 @@
+/* q8_1_mma.h - rows of blocks times Q8_1 columns, both in LDS, by mma */
+#pragma once
+
+#include "nvidia/unit/mma_i8.h"
+#include "quantized/chunk_dot.h"
+
+/*
+ * A warp multiplies 16 * M rows with 8 * Tiles columns, a Q8_1 block of each at
+ * a time. Lane l holds rows l / 4 and l / 4 + 8 of each 16, as for mma_32(): it
+ * unpacks words l % 4 and l % 4 + 4 of them. In each 8 columns it has the
+ * results of two.
+ *
+ * Sums of bytes leave the matrix unit as integers and are scaled for each Q8_1
+ * block, so most time goes into turning them into floats. They start at the
+ * integer whose bits are the float 1.5 * 2^23: read as a float, the result is
+ * 1.5 * 2^23 plus the sum, which is below 2^22. Multiplying by a column's d
+ * takes the start away again: d * start is exact, so the fused result is d *
+ * sum, rounded once.
+ */
+constexpr int sum_start = 0x4b400000;
+constexpr float sum_start_as_float = 0x1.8p23f;
+
+/* Where a lane finds its operands: its rows, and among the first 8 columns the
+ * one whose quants it loads and the two whose results it has. The next 8
+ * columns lie TileStride words further. */
+template <int M> struct BulkView {
+    const u8 *row[2 * M];
+    const u32 *quants, *scale[2];
+};
+
+/*
+ * Adds the products of one Q8_1 block: of block `at` in formats with blocks of
+ * 32 elements, of chunk `at` where a chunk is a Q8_1 block, else of group g in
+ * the chunks `at` and at + 1.
+ */
+template <class F, Bias B, int TileStride, int M, int Tiles>
+DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
+                   int g, int t)
+{
+    constexpr bool legacy = F::elems == 32, whole = F::group_step == 1;
+    constexpr int widths = 32 / F::scale_width;
+    constexpr u32 ones = 0x01010101u, all_ones[4] = {ones, ones, ones, ones};
+    const int b = legacy ? at : (F::first_group(at) + g * F::group_step) / 2;
+    Quad q[2 * M][2]; /* [row][half of the block] */
+
+    UNROLL
+    for (int r = 0; r < 2 * M; r++) {
+        const u8 *block = v.row[r] + (legacy ? at * F::bytes : 0);
+
+        UNROLL
+        for (int half = 0; half < 2; half++)
+            q[r][half] = F::template quad<BlockPlace::lds>(block,
+                                                           legacy  ? 0
+                                                           : whole ? at
+                                                                   : at + half,
+                                                           whole ? half : g, t);
+    }
+    UNROLL
+    for (int n = 0; n < Tiles; n++) {
+        const u32 *quants = v.quants + n * TileStride + 9 * b;
+        const u32 y[2] = {quants[1 + t], quants[5 + t]};
+        float d[2], stored[2], minus_start[2];
+
+        UNROLL
+        for (int c = 0; c < 2; c++) {
+            const u32 scales = v.scale[c][n * TileStride + 9 * b];
+
+            d[c] = half_to_float(scales);
+            stored[c] = half_to_float(scales >> 16);
+            minus_start[c] = -sum_start_as_float * d[c];
+        }
+        UNROLL
+        for (int w = 0; w < widths; w++) {
+            float sum[2] = {stored[0], stored[1]};
+
+            if constexpr (B == Bias::quant_sum) {
+                int total[4];
+
+                if constexpr (widths == 1)
+                    mma_32(total, all_ones, y[0], y[1], sum_start);
+                else
+                    mma_16(total, ones, ones, y[w], sum_start);
+                UNROLL
+                for (int c = 0; c < 2; c++)
+                    sum[c] =
+                        fmaf(bits_as<float>(total[c]), d[c], minus_start[c]);
+            }
+            UNROLL
+            for (int m = 0; m < M; m++) {
+                const Quad(&p)[2] = q[2 * m], (&r)[2] = q[2 * m + 1];
+                int dot[4];
+
+                if constexpr (widths == 1) {
+                    const u32 a[4] = {p[0].q, r[0].q, p[1].q, r[1].q};
+
+                    mma_32(dot, a, y[0], y[1], sum_start);
+                } else {
+                    mma_16(dot, p[w].q, r[w].q, y[w], sum_start);
+                }
+                UNROLL
+                for (int i = 0; i < 4; i++) {
+                    const Quad &scales = q[2 * m + i / 2][w];
+                    float &a = acc[m][n][i];
+
+                    a = fmaf(scales.scale,
+                             fmaf(bits_as<float>(dot[i]), d[i % 2],
+                                  minus_start[i % 2]),
+                             a);
+                    if constexpr (B != Bias::none)
+                        a = fmaf(scales.bias, sum[i % 2], a);
+                }
+            }
+        }
+    }
+}
+
+/* Makes a warp's sums again that are no numbers, if a column's sum may be the
+ * reason (chunk_dot.h): the sum of `row` and `col`, 0 in lanes that have
+ * none. */
+template <class F, class M>
+DEV void redo_sums(float &sum, const M &m, int row, int col)
+{
+    if constexpr (F::vec_bias == Bias::stored_sum) {
+        u32 left = __ballot_sync(~0u, !is_finite(sum));
+
+        while (left != 0) {
+            const u32 lane = (u32)__ffs((int)left) - 1;
+            const size_t r = (size_t)lane_read((u32)row, lane);
+            const size_t c = (size_t)lane_read((u32)col, lane);
+            const float again =
+                row_product<F>(m.w + r * ((u32)m.nblocks * F::bytes),
+                               m.y + c * m.y_stride, (u32)m.nblocks);
+
+            if (threadIdx.x % 32 == lane)
+                sum = again;
+            left &= left - 1;
+        }
+    }
+}
+
+/* Adds the products of the first `count` blocks, 8 where F's blocks are: then
+ * two whose quants share bytes follow each other. */
+template <class F, Bias B, int TileStride, int M, int Tiles>
+DEV void add_products(float (&acc)[M][Tiles][4], const BulkView<M> &v,
+                      int count, int t)
+{
+    if constexpr (F::elems == 32) {
+        NO_UNROLL
+        for (int b = 0; b < count; b++)
+            add_block<F, B, TileStride>(acc, v, b, 0, t);
+    } else {
+        NO_UNROLL
+        for (int chunk = 0; chunk < F::chunks; chunk += 2) {
+            UNROLL
+            for (int g = 0; g < 2; g++)
+                if (F::group_step == 1)
+                    add_block<F, B, TileStride>(acc, v, chunk + g, 0, t);
+                else
+                    add_block<F, B, TileStride>(acc, v, chunk, g, t);
+        }
+    }
+}

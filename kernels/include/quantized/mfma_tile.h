@@ -1,0 +1,77 @@
+/* mfma_tile.h - MFMA: the loop over tiles of raw columns (tile_layout.h) */
+#pragma once
+
+#include "quantized/mfma_products.h"
+#include "quantized/tile_copy.h"
+
+/*
+ * Thirds of blocks, so that neighbouring threads load neighbouring bytes. The
+ * block in front stands in for a missing block: the rows have scales of zero
+ * there, and if the stand-in's scale is not finite, the result is not finite
+ * anyway.
+ */
+template <class F, int Rows, int Cols> struct RawColumns {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+    static constexpr int thirds = 6 * Cols / tile_threads;
+    static constexpr int words = Q8_1::words / 3;
+
+    const u8 *base;   /* the tile's, equal in all threads */
+    u32 from[thirds]; /* offsets from base */
+    Words<words> in[thirds];
+
+    DEV_MEMBER RawColumns(const u8 *y, size_t stride, int col0, int ncols)
+        : base(y + stride * (size_t)col0)
+    {
+        UNROLL
+        for (int i = 0; i < thirds; i++)
+            from[i] =
+                (u32)(min_of(third(i) / 6, ncols - 1 - col0) * (int)stride +
+                      Step::column_block(0, which(i)) * Q8_1::bytes +
+                      word(i) * 4);
+    }
+
+    static DEV_MEMBER int third(int i)
+    {
+        return tile_thread() + i * tile_threads;
+    }
+    static DEV_MEMBER int which(int i)
+    {
+        return third(i) / 3 % 2;
+    }
+    static DEV_MEMBER int word(int i)
+    {
+        return third(i) % 3 * words;
+    }
+
+    DEV_MEMBER void load(int step, int nblocks)
+    {
+        if (Step::legacy && 2 * step + 1 == nblocks)
+            one_back(from, Q8_1::bytes, [=](int i) { return which(i) == 1; });
+
+        const u8 *at = column_step<F>(base, step, nblocks);
+
+        UNROLL
+        for (int i = 0; i < thirds; i++)
+            in[i] = load_three(at + in_place(from[i]));
+    }
+
+    /* Volatile, so that the compiler makes no pairs, whose places it would have
+     * to add up. */
+    DEV_MEMBER void store(Lds &lds, int, int) const
+    {
+        typedef volatile __attribute__((address_space(3))) u32 *Places;
+        const Places y = (Places)(lds.y + tile_thread() * words);
+
+        UNROLL
+        for (int i = 0; i < thirds; i++) {
+            UNROLL
+            for (int w = 0; w < words; w++)
+                y[i * tile_threads * words + w] = in[i].w[w];
+        }
+    }
+};
+
+template <class F, int Rows, int Cols, BlockPlace P>
+using RawTile = SteppedTile<F, Rows, Cols, P, RawColumns<F, Rows, Cols>,
+                            RawUnit<F, Rows, Cols>>;

@@ -1,0 +1,414 @@
+/* mul_mat.h - quantized matrix times many Q8_1 columns, tile by tile */
+#pragma once
+
+#include "quantized/chunk_dot.h"
+#include "quantized/dot4_tile.h"
+#include "quantized/matrix_unit_tile.h"
+#if KPK_MFMA
+#include "quantized/mfma_tile.h"
+#elif KPK_WMMA_WIDE
+#include "quantized/wmma_wave64_tile.h"
+#elif KPK_WMMA
+#include "quantized/code_lookup.h"
+#endif
+#if KPK_SM >= 90
+#include "nvidia/gemm/mul_mat_bulk.h"
+#endif
+
+/*
+ * A workgroup of 32 x 4 threads makes a tile of Rows x Cols results, in steps
+ * of 64 along K (tile_layout.h). Weights are unpacked once per tile, into LDS.
+ * While a step is multiplied, the next one's bytes are on their way into
+ * registers. Two neighbouring threads load neighbouring halves of a row's or a
+ * column's step. Matrix instructions multiply where the target has them
+ * (matrix_unit_tile.h), else dot4() (dot4_tile.h). Rows behind the last are
+ * taken from the last row, columns likewise; blocks behind the end of a row
+ * count as zeros and are not read.
+ */
+#if KPK_MFMA || KPK_WMMA
+template <class F, int Rows, int Cols>
+using TileProduct = TileUnit<F, Rows, Cols>;
+#else
+template <class F, int Rows, int Cols>
+using TileProduct = TileDot<F, Rows, Cols>;
+#endif
+
+/* A step of columns on its way to LDS: whole blocks, two to a column. */
+template <class F, int Rows, int Cols> struct TileColumns {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+    static constexpr int blocks = 2 * Cols / tile_threads;
+
+    const u8 *col[blocks];
+    Words<Q8_1::words> in[blocks];
+
+    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols)
+    {
+        UNROLL
+        for (int p = 0; p < blocks; p++)
+            col[p] = y + stride * min_of(col0 + column(p), ncols - 1);
+    }
+
+    static DEV_MEMBER int column(int p)
+    {
+        return (tile_thread() + p * tile_threads) / 2;
+    }
+
+    DEV_MEMBER void load(int step, int nblocks)
+    {
+        UNROLL
+        for (int p = 0; p < blocks; p++) {
+            int block = Step::column_block(step, tile_thread() % 2);
+
+            if (Step::legacy)
+                block = block < nblocks ? block : nblocks - 1;
+            in[p] = load_words<Q8_1::words, Access::word>(
+                col[p] + (size_t)block * Q8_1::bytes);
+        }
+    }
+
+    DEV_MEMBER void store(Lds &lds, int step, int nblocks) const
+    {
+        UNROLL
+        for (int p = 0; p < blocks; p++) {
+            const int col = column(p), which = tile_thread() % 2;
+            const u32(&w)[Q8_1::words] = in[p].w;
+            /* a missing block gets scale 0, because 0 * infinity is a NaN */
+            bool present = !Step::legacy || 2 * step + which < nblocks;
+            const float d = present ? half_to_float(w[0]) : 0.0f;
+            const int place = tile_column(col);
+
+            store_column<F>(lds.y, col, which, w + 1);
+            lds.y_scale[which * Lds::col_slot + place] = d;
+            if constexpr (Lds::step_biases) {
+                store_half(lds.y_half, Lds::y_half_slot, col, step, which,
+                           present ? w[0] >> 16 : 0, 2 * step + 2 >= nblocks);
+            } else if constexpr (F::tile_bias == Bias::stored_sum) {
+                lds.y_sum[which * Lds::col_slot + place] =
+                    present ? half_to_float(w[0] >> 16) : 0.0f;
+            } else if constexpr (F::tile_bias == Bias::quant_sum) {
+                UNROLL
+                for (int half = 0; half < 2; half++) {
+                    int sum = 0;
+
+                    UNROLL
+                    for (int i = 0; i < 4; i++)
+                        sum = dot4(w[1 + 4 * half + i], 0x01010101u, sum);
+                    lds.y_sum[(2 * which + half) * Lds::col_slot + place] =
+                        d * (float)sum;
+                }
+            }
+        }
+    }
+};
+
+template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+
+    static constexpr int pieces = 2 * Rows / tile_threads;
+
+    /* a step's weights on their way to LDS */
+    struct Incoming {
+        typename F::Raw x[pieces];
+    };
+
+    /* at: of the tile's first row; row: bytes from there */
+    static DEV_MEMBER void load(Incoming &in, int tid, int step, const u8 *at,
+                                const u32 (&row)[pieces], int nblocks)
+    {
+        const int first = Step::block(step, 0), piece = tid % 2;
+        const u32 next =
+            Step::legacy && piece && first + 1 < nblocks ? F::bytes : 0;
+
+        at += (size_t)first * F::bytes;
+        UNROLL
+        for (int p = 0; p < pieces; p++)
+            in.x[p] = F::template load<P>(at + row[p] + next,
+                                          Step::chunk(step, piece));
+    }
+
+    static DEV_MEMBER void store_weights(Lds &lds, const Incoming &in, int tid,
+                                         int step, int nblocks)
+    {
+        UNROLL
+        for (int p = 0; p < pieces; p++) {
+            int row = (tid + p * tile_threads) / 2;
+            int piece = tid % 2;
+            bool present = Step::block(step, piece) < nblocks;
+            Chunk c = F::unpack(in.x[p], Step::chunk(step, piece));
+
+            store_chunk<F>(lds.x, row, piece, c.q);
+            UNROLL
+            for (int g = 0; g < 2; g++) {
+                int at = Step::place(piece, g);
+
+                /* if 32 quants share a scale, both pieces of a K format have
+                 * it */
+                if (Step::scales == 2 || Step::whole || piece == 0)
+                    lds.x_scale[at * Step::scales / 2 * Lds::row_slot + row] =
+                        present ? in_units(c.scale[g]) : 0.0f;
+                if constexpr (Lds::own_biases)
+                    if (Step::biases == 2 || Step::whole || piece == 0)
+                        lds.x_bias[at * Step::biases / 2 * Lds::row_slot +
+                                   row] = present ? c.bias[g] : 0.0f;
+            }
+            if constexpr (Lds::step_biases) {
+                const float bias = F::bias_factor != 0 ? c.scale[0] : c.bias[0];
+
+                store_half(lds.x_half, Lds::x_half_slot, row, step, piece,
+                           present ? float_to_half(bias) : 0,
+                           2 * step + 2 >= nblocks);
+            }
+        }
+    }
+
+    /* a scale, in units of the sums */
+    static DEV_MEMBER float in_units(float scale)
+    {
+        if constexpr (Lds::step_biases)
+            return scale * (1 / Lds::unit());
+        else
+            return scale;
+    }
+
+    /* makes the tile with first result (row0, col0); with TileLds::asks_finite
+     * returns whether this thread's results are finite */
+    static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
+                               int row0, int col0, int nblocks, int x_rows,
+                               int y_cols, size_t y_stride, int dst_stride)
+    {
+        const int tid = tile_thread();
+        const size_t row_bytes = (size_t)nblocks * F::bytes;
+        const int steps = Step::count(nblocks);
+        const u8 *from = x + row_bytes * (size_t)row0;
+        u32 row[pieces]; /* bytes; 128 rows have less than 2^32 */
+        TileColumns<F, Rows, Cols> columns(y, y_stride, col0, y_cols);
+        TileProduct<F, Rows, Cols> product(tid);
+        Incoming in;
+
+        UNROLL
+        for (int p = 0; p < pieces; p++)
+            row[p] =
+                (u32)(min_of((tid + p * tile_threads) / 2, x_rows - 1 - row0) *
+                      (int)row_bytes);
+        if (steps > 0) {
+            load(in, tid, 0, from, row, nblocks);
+            columns.load(0, nblocks);
+        }
+        for (int step = 0; step < steps; step++) {
+            store_weights(lds, in, tid, step, nblocks);
+            columns.store(lds, step, nblocks);
+            __syncthreads();
+            if (step + 1 < steps) {
+                load(in, tid, step + 1, from, row, nblocks);
+                columns.load(step + 1, nblocks);
+            }
+            product.multiply(lds);
+            if constexpr (Lds::step_biases)
+                if (step % tile_bias_steps == tile_bias_steps - 1 ||
+                    step + 1 == steps)
+                    product.add_biases(lds);
+            __syncthreads();
+        }
+
+        product.each([&](int r, int c, float sum) {
+            r += row0, c += col0;
+            if constexpr (Lds::step_biases)
+                sum *= Lds::unit();
+            if (r < x_rows && r < dst_stride && c < y_cols)
+                dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum;
+        });
+        if constexpr (Lds::asks_finite)
+            return product.all_finite();
+        else
+            return true;
+    }
+};
+
+/* F as tiles take it, and the tile that does */
+template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
+#if KPK_WMMA_WIDE
+    typedef typename ForTile<F>::type Form;
+    template <int Rows, int Cols, BlockPlace P>
+    using Of = WideTile<F, Rows, Cols, P>;
+#else
+#if KPK_WMMA
+    typedef typename ForCodes<F>::type Form;
+#else
+    typedef F Form;
+#endif
+    template <int Rows, int Cols, BlockPlace P>
+    using Of = Tile<F, Rows, Cols, P>;
+#endif
+};
+#if KPK_MFMA
+template <class F> struct TileWay<F, true> {
+    typedef typename ForTile<F>::type Form;
+    template <int Rows, int Cols, BlockPlace P>
+    using Of = RawTile<F, Rows, Cols, P>;
+};
+#endif
+
+/* The arguments of a kernel, and the tile that a workgroup makes of them. */
+struct MatMul {
+    const u8 *x, *y;
+    float *dst; /* [column, row] */
+    int nblocks, nrows, ncols, dst_stride;
+    size_t y_stride; /* bytes from column to column */
+    int row0, col0;
+};
+
+/* Cols / Passes columns at a time; P: of x. Whether this thread's results are
+ * finite. */
+template <class F, int Rows, int Cols, int Passes, BlockPlace P>
+DEV bool mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
+{
+    bool finite = true;
+
+    NO_UNROLL
+    for (int pass = 0; pass < Passes; pass++) {
+        const int col0 = m.col0 + pass * (Cols / Passes);
+
+        if (col0 < m.ncols)
+            finite &= TileWay<F>::template Of<Rows, Cols / Passes, P>::run(
+                lds, m.x, m.y, m.dst, m.row0, col0, m.nblocks, m.nrows, m.ncols,
+                m.y_stride, m.dst_stride);
+    }
+    return finite;
+}
+
+/* The same for the workgroup at its end; `words`: LDS that the workgroup no
+ * longer uses. */
+template <class F> DEV bool all_are_finite(u32 *words, bool finite)
+{
+    if constexpr (F::tile_bias == Bias::stored_sum) {
+        const u32 mine =
+            join_lanes((u32)finite, [](u32 p, u32 q) { return p & q; });
+
+        __syncthreads();
+        if (threadIdx.x == 0)
+            words[threadIdx.y] = mine;
+        __syncthreads();
+        return (words[0] & words[1] & words[2] & words[3]) != 0;
+    } else {
+        return true;
+    }
+}
+
+/* makes the tile; false if a result is not finite */
+#if KPK_SM >= 90
+template <class F, int Rows, int Cols, int Passes>
+DEV bool mat_mul_tile(const MatMul &m)
+{
+    typedef TileBulk<F, Rows, Cols / Passes> Bulk;
+    __shared__ union {
+        typename Bulk::Lds bulk;
+        TileLds<F, Rows, Cols / Passes> steps;
+    } lds;
+    const size_t row_bytes = (size_t)m.nblocks * F::bytes;
+    bool finite = true;
+    int done = 0;
+
+    if (F::bytes % 2 != 0 || !is_aligned(m.x, 16) || !is_aligned(m.y, 16) ||
+        m.y_stride % 16 != 0) {
+        finite = mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(
+            lds.steps, m);
+        return all_are_finite<F>(lds.steps.x, finite);
+    }
+    if (threadIdx.x == 0 && threadIdx.y == 0)
+        barrier_init(&lds.bulk.arrived, 128);
+    __syncthreads();
+    NO_UNROLL
+    for (int pass = 0; pass < Passes; pass++) {
+        const Bulk tile = {{m.x, row_bytes, row_bytes * (size_t)m.nrows, m.row0,
+                            min_of(m.nrows, m.dst_stride)},
+                           m.y,
+                           m.y_stride,
+                           m.col0 + pass * (Cols / Passes),
+                           m.ncols,
+                           m.nblocks * (F::elems / 32)};
+
+        if (tile.col0 < m.ncols)
+            done = tile.run(lds.bulk, m.dst, m.dst_stride, done, finite);
+    }
+    return all_are_finite<F>(reinterpret_cast<u32 *>(lds.bulk.x), finite);
+}
+#else
+template <class F, int Rows, int Cols, int Passes>
+DEV bool mat_mul_tile(const MatMul &m)
+{
+    __shared__ TileLds<F, Rows, Cols / Passes> lds;
+    bool finite = true;
+
+    with_place(is_aligned(m.x, 16), [&](auto place) {
+        finite = mat_mul_steps<F, Rows, Cols, Passes, decltype(place)::place>(
+            lds, m);
+    });
+    return all_are_finite<F>(lds.x, finite);
+}
+#endif
+
+/*
+ * Makes the columns of a tile again that have an infinite sum
+ * (chunk_dot.h), 32 threads a result. The others are infinite or no numbers
+ * because a weight or a scale is.
+ */
+template <class F, int Rows, int Cols> DEV void redo_columns(const MatMul &m)
+{
+    const size_t row_bytes = (size_t)m.nblocks * F::bytes;
+    const int rows = min_of(min_of(m.nrows, m.dst_stride) - m.row0, Rows);
+    const int end = min_of(m.ncols, m.col0 + Cols);
+
+    NO_UNROLL
+    for (int col = m.col0 + (int)threadIdx.y; col < end; col += 4) {
+        const u8 *y = m.y + (size_t)col * m.y_stride;
+        float *dst =
+            m.dst + (size_t)col * (size_t)m.dst_stride + (size_t)m.row0;
+
+        if (!has_large_sums(y, (u32)m.nblocks * (F::elems / Q8_1::elems)))
+            continue;
+        NO_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const float sum = row_product<F>(
+                m.x + (size_t)(m.row0 + r) * row_bytes, y, (u32)m.nblocks);
+
+            if (threadIdx.x == 0)
+                dst[r] = sum;
+        }
+    }
+}
+
+/*
+ * The kernel: dst[col * nrows_dst + row]. Workgroup (bx, by) owns the Rows rows
+ * from bx * Rows and the Cols columns from by * Cols; where that is more than
+ * 64 results a thread, it takes the columns in Passes.
+ */
+template <class F, int Rows, int Cols, int Passes>
+DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
+                 int nrows_x, int ncols_y, int nrows_y, int nrows_dst)
+{
+    const MatMul m = {static_cast<const u8 *>(vx),
+                      static_cast<const u8 *>(vy),
+                      dst,
+                      ncols_x / F::elems,
+                      nrows_x,
+                      ncols_y,
+                      nrows_dst,
+                      (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes,
+                      (int)blockIdx.x * Rows,
+                      (int)blockIdx.y * Cols};
+
+    typedef typename TileWay<F>::Form Form;
+    /* raw tiles have registers for 128 results a thread */
+    constexpr int passes = tile_is_raw<F> ? 1 : Passes;
+
+    if (m.row0 >= nrows_x || m.col0 >= ncols_y)
+        return;
+
+    const bool finite = mat_mul_tile<Form, Rows, Cols, passes>(m);
+
+    if constexpr (F::tile_bias == Bias::stored_sum)
+        if (!finite)
+            redo_columns<F, Rows, Cols>(m);
+}

@@ -1,0 +1,268 @@
+/* tile_copy.h - tiles from memory to LDS, step by step, with the needs of a
+ * step of weights known to the compiler */
+#pragma once
+
+#include "quantized/matrix_unit_tile.h"
+#include "quantized/mfma_formats.h"
+
+/* An offset that the compiler takes as new: loads and stores add it themselves,
+ * and the compiler computes nothing from it ahead of the loop. */
+DEV u32 in_place(u32 &offset)
+{
+    asm("" : "+v"(offset));
+    return offset;
+}
+
+/* Moves the offsets of missing blocks to the block in front. Needed in the last
+ * step only, so behind a branch, which the compiler keeps because of the
+ * asm. */
+template <int N, class Which>
+DEV void one_back(u32 (&from)[N], u32 nbytes, Which which)
+{
+    UNROLL
+    for (int i = 0; i < N; i++) {
+        from[i] -= which(i) ? nbytes : 0;
+        asm volatile("" : "+v"(from[i]));
+    }
+}
+
+/* the address of a step of the columns; behind the last step, the last one's */
+template <class F>
+DEV const u8 *column_step(const u8 *base, int step, int nblocks)
+{
+    typedef TileStep<F> Step;
+
+    step = min_of(step, Step::count(nblocks) - 1);
+    return same_in_all(base +
+                       (size_t)Step::column_block(step, 0) * Q8_1::bytes);
+}
+
+/* ---- weights ----
+ *
+ * The loop is unrolled into turns. A block of a K format has four steps, each a
+ * turn of its own: bytes that the steps share are loaded once, and each turn
+ * knows where its bits are.
+ */
+template <class F, int Rows, class Lds, BlockPlace P,
+          bool Legacy = TileStep<F>::legacy>
+struct StepRows;
+
+template <class F, int Rows, class Lds, BlockPlace P>
+struct StepRows<F, Rows, Lds, P, true> {
+    typedef TileStep<F> Step;
+    /* a product of biases takes two steps */
+    static constexpr int turns = Lds::half_biases ? 2 : 1;
+    static constexpr int pieces = 2 * Rows / tile_threads;
+
+    const u8 *base; /* of the tile */
+    u32 row[pieces];
+    typename F::Raw in[pieces];
+
+    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows) : base(x)
+    {
+        UNROLL
+        for (int p = 0; p < pieces; p++)
+            row[p] = (u32)(min_of(tile_thread() / 2 + p * 64, nrows - 1) *
+                               row_bytes +
+                           tile_thread() % 2 * F::bytes);
+    }
+
+    template <int Turn> DEV_MEMBER void load(int step, int nblocks)
+    {
+        const int piece = tile_thread() % 2;
+
+        if (2 * step + 1 == nblocks)
+            one_back(row, F::bytes, [=](int) { return piece == 1; });
+        step = min_of(step, Step::count(nblocks) - 1);
+
+        const u8 *at = same_in_all(base + (size_t)(2 * step) * F::bytes);
+
+        UNROLL
+        for (int p = 0; p < pieces; p++)
+            in[p] = F::template load<P>(at + in_place(row[p]), 0);
+    }
+
+    template <int Turn> DEV_MEMBER void store(Lds &lds, int step, int nblocks)
+    {
+        const int piece = tile_thread() % 2;
+
+        UNROLL
+        for (int p = 0; p < pieces; p++) {
+            const int row = tile_thread() / 2 + p * 64;
+            const Chunk c = F::unpack(not_before(in[p]), 0);
+            float scale = c.scale[0] * (1 / Lds::unit());
+            float bias = F::bias_factor != 0 ? c.scale[0] : c.bias[0];
+
+            if (2 * step + 1 == nblocks && piece == 1) {
+                scale = bias = 0;
+                asm volatile("" : "+v"(scale), "+v"(bias));
+            }
+            store_chunk<F>(lds.x + p * 64 * tile_stride, tile_thread() / 2,
+                           piece, c.q);
+            lds.x_scale[piece * Lds::row_slot + Lds::place(row)] = scale;
+            if constexpr (Lds::lesses)
+                lds.x_less[piece * Lds::row_slot + Lds::place(row)] =
+                    -tile_magic_float * scale;
+            if constexpr (Lds::half_biases)
+                reinterpret_cast<u16 *>(
+                    lds.x_half)[2 * (Turn * Lds::row_slot + Lds::place(row)) +
+                                piece] = (u16)float_to_half(bias);
+            if constexpr (Lds::step_biases)
+                store_half(lds.x_half, Lds::x_half_slot, row, step, piece,
+                           float_to_half(bias), 2 * step + 2 >= nblocks);
+        }
+    }
+};
+
+template <class F, int Rows, class Lds, BlockPlace P>
+struct StepRows<F, Rows, Lds, P, false> {
+    static constexpr int turns = 4;
+    static constexpr int pieces = 2 * Rows / tile_threads;
+
+    const u8 *base; /* of the tile */
+    u32 from[pieces];
+    u32 own; /* the row whose head this thread loads, if any */
+    typename F::Bytes in[pieces];
+    typename F::Head head;
+
+    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows) : base(x)
+    {
+        UNROLL
+        for (int p = 0; p < pieces; p++)
+            from[p] = (u32)(min_of(tile_thread() / 2 + p * 64, nrows - 1) *
+                                row_bytes +
+                            tile_thread() % 2 * 16);
+        own = (u32)(min_of(own_row(), nrows - 1) * row_bytes);
+    }
+
+    static DEV_MEMBER int own_row()
+    {
+        return KPK_WMMA_WIDE ? tile_thread()
+                             : tile_thread() / 2 + tile_thread() % 2 * 64;
+    }
+
+    template <int Turn> DEV_MEMBER void load(int step, int nblocks)
+    {
+        const int block = min_of(step / turns, nblocks - 1);
+        const u8 *at = same_in_all(base + (size_t)block * F::bytes);
+
+        UNROLL
+        for (int p = 0; p < pieces; p++) {
+            const u32 mine = in_place(from[p]);
+
+            if (Turn == 0) /* of both pieces */
+                F::template load_row<P>(in[p],
+                                        at + (mine - tile_thread() % 2 * 16u));
+            F::template load_piece<Turn, P>(in[p], at + mine);
+        }
+        if (Turn == 0)
+            head.template load<P>(at + in_place(own));
+    }
+
+    template <int Turn> DEV_MEMBER void store(Lds &lds, int, int)
+    {
+        const int piece = tile_thread() % 2;
+
+        UNROLL
+        for (int p = 0; p < pieces; p++) {
+            const int row = tile_thread() / 2 + p * 64;
+            u32 q[8];
+
+            F::template unpack<Turn>(in[p], piece, q);
+            store_chunk<F>(lds.x + p * 64 * tile_stride, tile_thread() / 2,
+                           piece, q);
+            F::template store<Turn>(lds, in[p], Lds::place(row), piece);
+        }
+        head.template store<Turn>(lds, Lds::place(own_row()));
+    }
+};
+
+/* ---- the loop ---- */
+
+template <class F, int Rows, int Cols, BlockPlace P, class Columns,
+          class Product>
+struct TileSteps {
+    typedef TileLds<F, Rows, Cols> Lds;
+    typedef StepRows<F, Rows, Lds, P> Weights;
+    static constexpr int turns = Weights::turns;
+
+    Weights rows;
+    Columns columns;
+    int nblocks, steps, step;
+
+    DEV_MEMBER void run(Lds &lds, Product &product)
+    {
+        rows.template load<0>(0, nblocks);
+        columns.load(0, nblocks);
+        store<0>(lds);
+        if constexpr (turns == 1) {
+            while (turn<0>(lds, product))
+                ;
+        } else if constexpr (turns == 2) {
+            while (turn<0>(lds, product) && turn<1>(lds, product))
+                ;
+        } else {
+            while (turn<0>(lds, product) && turn<1>(lds, product) &&
+                   turn<2>(lds, product) && turn<3>(lds, product))
+                ;
+        }
+        product.finish(lds, steps);
+    }
+
+    template <int Turn> DEV_MEMBER void store(Lds &lds)
+    {
+        rows.template store<Turn>(lds, step, nblocks);
+        columns.store(lds, step, nblocks);
+        __syncthreads();
+    }
+
+    /*
+     * Whether there is a next step. A turn stores what it loads itself: values
+     * kept for the next turn would be copied by the compiler, with a wait for
+     * the loads. The last turn loads bytes that it already has.
+     */
+    template <int Turn> DEV_MEMBER bool turn(Lds &lds, Product &product)
+    {
+        constexpr int next = (Turn + 1) % turns;
+
+        step++;
+        rows.template load<next>(step, nblocks);
+        columns.load(step, nblocks);
+        product.template multiply<Turn>(lds, step, steps);
+        __syncthreads();
+        if ((TileStep<F>::legacy || next == 0) && step == steps)
+            return false;
+        store<next>(lds);
+        return true;
+    }
+};
+
+template <class F, int Rows, int Cols, BlockPlace P, class Columns,
+          class Product>
+struct SteppedTile {
+    typedef TileLds<F, Rows, Cols> Lds;
+
+    /* as Tile::run() */
+    static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
+                               int row0, int col0, int nblocks, int x_rows,
+                               int y_cols, size_t y_stride, int dst_stride)
+    {
+        const size_t row_bytes = (size_t)nblocks * F::bytes;
+        const int steps = TileStep<F>::count(nblocks);
+        Product product(tile_thread());
+        TileSteps<F, Rows, Cols, P, Columns, Product> turns{
+            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0},
+            {y, y_stride, col0, y_cols},
+            nblocks,
+            steps,
+            0};
+
+        if (steps > 0)
+            turns.run(lds, product);
+        product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
+        if constexpr (Lds::asks_finite)
+            return product.all_finite();
+        else
+            return true;
+    }
+};

@@ -1,0 +1,162 @@
+/* wmma_wave64_tile.h - tiles by WMMA in waves of 64: a lane has four
+ * results of a unit, whose multiply-adds take a cycle each */
+#pragma once
+
+#include "quantized/tile_copy.h"
+
+/*
+ * A step of columns: whole blocks, two to a column. The block in front stands
+ * in for a missing block, as in StepRows, where the scale is then zero: if the
+ * stand-in is not finite, the result is not finite anyway.
+ */
+template <class F, int Rows, int Cols> struct WideColumns {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+    static constexpr int blocks = 2 * Cols / tile_threads;
+
+    const u8 *base;   /* the tile's, equal in all threads */
+    u32 from[blocks]; /* offsets from base */
+    Words<Q8_1::words> in[blocks];
+
+    DEV_MEMBER WideColumns(const u8 *y, size_t stride, int col0, int ncols)
+        : base(y + stride * (size_t)col0)
+    {
+        UNROLL
+        for (int p = 0; p < blocks; p++)
+            from[p] = (u32)(min_of(column(p), ncols - 1 - col0) * (int)stride +
+                            Step::column_block(0, which()) * Q8_1::bytes);
+    }
+
+    static DEV_MEMBER int column(int p)
+    {
+        return tile_thread() / 2 + p * (tile_threads / 2);
+    }
+    static DEV_MEMBER int which()
+    {
+        return tile_thread() % 2;
+    }
+
+    DEV_MEMBER void load(int step, int nblocks)
+    {
+        if (Step::legacy && 2 * step + 1 == nblocks)
+            one_back(from, Q8_1::bytes, [=](int) { return which() == 1; });
+
+        const u8 *at = column_step<F>(base, step, nblocks);
+
+        UNROLL
+        for (int p = 0; p < blocks; p++)
+            in[p] =
+                load_words<Q8_1::words, Access::word>(at + in_place(from[p]));
+    }
+
+    DEV_MEMBER void store(Lds &lds, int step, int nblocks) const
+    {
+        UNROLL
+        for (int p = 0; p < blocks; p++) {
+            const u32(&w)[Q8_1::words] = in[p].w;
+            const int at = which() * Lds::col_slot + tile_column(column(p));
+            const float d = half_to_float(w[0]);
+
+            store_column<F>(lds.y + p * (tile_threads / 2) * tile_stride,
+                            tile_thread() / 2, which(), w + 1);
+            lds.y_scale[at] = d;
+            if constexpr (Lds::halves)
+                store_half(lds.y_half, Lds::y_half_slot, column(p),
+                           step % Lds::half_turns, which(), w[0] >> 16,
+                           Lds::step_biases && 2 * step + 2 >= nblocks);
+            if constexpr (Lds::own_biases) {
+                UNROLL
+                for (int half = 0; half < 2; half++) {
+                    int sum = 0;
+
+                    UNROLL
+                    for (int i = 0; i < 4; i++)
+                        sum = dot4(w[1 + 4 * half + i], 0x01010101u, sum);
+                    lds.y_sum[(2 * which() + half) * Lds::col_slot +
+                              tile_column(column(p))] = d * (float)sum;
+                }
+            }
+        }
+    }
+};
+
+template <class F, int Rows, int Cols>
+struct WideUnit : TileUnit<F, Rows, Cols> {
+    typedef TileUnit<F, Rows, Cols> Base;
+    typedef TileLds<F, Rows, Cols> Lds;
+    typedef Unit<f16> Halves;
+
+    using Base::acc;
+    using Base::col0;
+    using Base::lane;
+    using Base::ncols;
+    using Base::nrows;
+    using Base::row0;
+
+    DEV_MEMBER explicit WideUnit(int tid) : Base(tid)
+    {
+    }
+
+    /* multiplies the last of `done` steps, turn Turn of the loop */
+    template <int Turn>
+    DEV_MEMBER void multiply(const Lds &lds, int done, int steps)
+    {
+        Base::multiply(lds);
+        if constexpr (Lds::step_biases)
+            if (done % tile_bias_steps == 0 || done == steps)
+                Base::add_biases(lds);
+        if constexpr (Lds::minima && Turn + 1 == Lds::half_turns)
+            add_minima(lds);
+    }
+
+    DEV_MEMBER void finish(const Lds &, int) const
+    {
+    }
+
+    /* Minima and the columns' sums are integers that f16 holds: one product
+     * adds a block's minima, and half of its pieces exist. */
+    DEV_MEMBER void add_minima(const Lds &lds)
+    {
+        typename Halves::A y[ncols];
+
+        UNROLL
+        for (int j = 0; j < ncols; j++)
+            y[j] = steps_of(lds.y_half, Lds::y_half_slot, col0 + 16 * j);
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            const typename Base::Floats least =
+                lds.x_min[row0 + 16 * i + lane % 16];
+            const typename Halves::B x =
+                steps_of(lds.x_half, Lds::x_half_slot, row0 + 16 * i);
+
+            UNROLL
+            for (int j = 0; j < ncols; j++) {
+                const typename Halves::D sum =
+                    Halves::multiply_part(typename Halves::D{}, y[j], x, 0);
+
+                acc[i][j] = Base::fused(bits_as<typename Base::Floats>(sum),
+                                        -least, acc[i][j]);
+            }
+        }
+    }
+
+    /* two f16 for each of four steps: a lane has one step on gfx12, all four on
+     * gfx11 */
+    DEV_MEMBER typename Halves::A steps_of(const u32 *half, int slot,
+                                           int first) const
+    {
+        typename Halves::A a = {};
+
+        half += first + lane % 16;
+        if (tile_has_quarters)
+            half += lane / 16 * slot;
+        UNROLL
+        for (int k = 0; k < (tile_has_quarters ? 1 : 4); k++)
+            a.piece[0][(u32)k] = half[k * slot];
+        return a;
+    }
+};
+
+template <class F, int Rows, int Cols, BlockPlace P>
+using WideTile = SteppedTile<F, Rows, Cols, P, WideColumns<F, Rows, Cols>,
+                             WideUnit<F, Rows, Cols>>;
