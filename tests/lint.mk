@@ -85,13 +85,15 @@ lint-settings:
 	@python3 -B tests/build/settings.py
 lint-sentences:
 	@python3 -B tests/build/sentences.py
-lint-fast: lint-format lint-shell lint-settings lint-sentences ## run clang-format and shellcheck, look for settings that no page names, and count sentences that point; make check does it too
+lint-rooms:
+	@python3 -B tests/build/rooms.py
+lint-fast: lint-format lint-shell lint-settings lint-sentences lint-rooms ## run clang-format and shellcheck, look for settings that no page names, includes against the rooms' table and in circles, and count sentences that point; make check does it too
 lint: lint-fast lint-cppcheck lint-tidy ## run what lint-fast does, clang-tidy and cppcheck; after make tests
 
 format: ## let clang-format rewrite the sources
 	$(CLANG_FORMAT) -i $(LINT_FORMAT)
 
-.PHONY: lint lint-fast lint-made lint-format lint-tidy lint-cppcheck lint-shell lint-settings lint-sentences format
+.PHONY: lint lint-fast lint-made lint-format lint-tidy lint-cppcheck lint-shell lint-settings lint-sentences lint-rooms format
 ifneq ($(filter lint lint-cppcheck lint-tidy $(LINT)/%,$(MAKECMDGOALS)),)
 -include $(shell find $(LINT) -name '*.d' 2>/dev/null)
 endif

@@ -1,6 +1,6 @@
 #!/bin/sh
 # lint.sh - the part of `make lint` that takes seconds: clang-format, shellcheck,
-# the pages' tables of settings, sentences that point
+# the pages' tables of settings, sentences that point, includes between rooms
 #
 # Other releases of these tools format otherwise and find other things, so only
 # those of Debian 12 are asked.
@@ -20,6 +20,7 @@ case $(shellcheck --version 2>/dev/null) in
 esac
 check "the pages have every setting" plain_make B="$WORK/lint" lint-settings
 check "no folder has too many sentences that point" plain_make B="$WORK/lint" lint-sentences
+check "includes follow the rooms' table, and go in no circle" plain_make B="$WORK/lint" lint-rooms
 
 # ---- it would tell ----
 
@@ -70,4 +71,17 @@ printf '#!/bin/sh\n# What the tool\n# makes goes here.\n' >"$WORK/tree/gen/tool"
 check "--show names a script's line" shows 'gen/tool:2: What the tool makes goes here.'
 check "--show names a page's line" shows 'gen/README.md:3: This is what it is.'
 refuse "a folder without a row" 'no row tests/none' python3 -B tests/build/sentences.py --show tests/none "$WORK/tree"
+
+rm -r "$WORK/tree"
+mkdir "$WORK/tree"
+find include src gen tests/sim -name '*.[ch]' -o -name '*.cc' -o -name '*.hip' | tar -cf - -T - | tar -xf - -C "$WORK/tree"
+refuse_include() { # file included words: a tree whose file includes another one
+    printf '#include "%s"\n' "$2" >>"$WORK/tree/$1"
+    refuse "$2 in $1" "$3" python3 -B tests/build/rooms.py "$WORK/tree"
+    cp "$1" "$WORK/tree/$1"
+}
+check "a copy of the rooms passes" python3 -B tests/build/rooms.py "$WORK/tree"
+refuse_include src/base/sha256.h ../launch.c 'includes src/launch.c; src/base may use no other room'
+refuse_include src/hip.c sim/isa/insn.h 'includes src/sim/isa/insn.h; src may use include, src/base'
+refuse_include src/base/msgpack_scan.h kpak.h 'includes src/base/kpak.h'
 finish

@@ -1,0 +1,172 @@
+"""rooms.py - which folder includes which, and no circle of includes
+
+usage: rooms.py [TREE]
+
+ROOMS has a row for each room, a folder of sources: the other rooms whose files
+it may include. Inside and across rooms no includes go in a circle. A unit is
+NAME.c with NAME.h, so a.h -> b.h is a circle if b.c includes a.h. Prints each
+include against the table and each circle, with file and line.
+
+Only #include "..." of files in the tree counts: headers that the build makes
+and headers of the system belong to no room.
+"""
+import os
+import re
+import sys
+
+# room: the rooms that its files may include, beside itself. A row holds for
+# the folder and for subfolders without a row of their own. A row names rooms
+# of rows above it alone, so rooms as a whole have no circle.
+ROOMS = {
+    "include":           "",
+    "src/base":          "",
+    "src/codec":         "include",
+    "src":               "include src/base src/codec",
+    "src/cmd":           "include src src/base",
+    "src/model":         "include src",
+
+    "src/sim/base":      "src/base",
+    "src/sim/isa":       "src/sim/base",
+    "src/sim/run":       "src/sim/base src/sim/isa",
+    "src/sim/hip":       "src/sim/base src/sim/isa src/sim/run",
+    "src/sim/thunk":     "src/sim/base src/sim/isa src/sim/run src/sim/hip",
+
+    "gen/util":          "src",
+    "gen/read":          "include src src/base gen/util",
+    "gen/pack":          "src src/base gen/util gen/read",
+    "gen/write":         "include src src/base gen/util gen/read gen/pack",
+    "gen":               "gen/util gen/read gen/pack gen/write",
+    "gen/embed":         "include gen/write",
+    "gen/compress":      "src/base gen/read gen/write",
+    "gen/report":        "include gen/read",
+
+    "tests":             "",
+    "tests/sim":         "src/sim/base src/sim/isa src/sim/hip tests",
+    "tests/sim/thunk":   "src/sim/thunk",
+}
+# Folders whose files are read; others are only included.
+READ = ("include", "src", "gen", "tests/sim")
+# -I of the builds
+PATHS = ("src", "gen", "include", "tests")
+
+# Includes that are still against the table or part of a circle, as unit, unit.
+# The list only shrinks: a row that is not needed is an error.
+KNOWN = {
+    ("src/cmd/archive", "src/cmd/scan"),
+    ("src/model/tokenizer", "src/model/vocabulary"),
+    ("src/model/model", "src/model/parts"),
+    ("src/sim/base/code_object", "src/sim/base/loader"),
+    ("src/sim/base/cards", "src/sim/run/dispatch"),
+    ("src/sim/base/config", "src/sim/run/dispatch"),
+    ("src/sim/base/memory", "src/sim/run/dispatch"),
+    ("src/sim/base/stats", "src/sim/run/dispatch"),
+    ("src/sim/base/virtual", "src/sim/run/dispatch"),
+    ("src/sim/base/written", "src/sim/run/dispatch"),
+    ("src/sim/base/memory", "src/sim/base/written"),
+    ("src/sim/hip/runtime", "src/sim/hip/hostcall"),
+    ("src/sim/isa/vmem", "src/sim/isa/lds_marks"),
+    ("src/sim/isa/vmem", "src/sim/isa/work"),
+    ("src/sim/isa/wave", "src/sim/run/dispatch"),
+    ("src/sim/isa/access", "src/sim/isa/lds_marks"),
+    ("src/sim/isa/access", "src/sim/isa/work"),
+    ("src/sim/isa/coverage", "src/sim/isa/decode"),
+    ("src/sim/isa/decode", "src/sim/isa/block"),
+    ("src/sim/isa/gws", "src/sim/run/dispatch"),
+    ("src/sim/isa/insn", "src/sim/isa/cost"),
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"')
+UNIT = re.compile(r"\.[ch]$")
+
+
+def room_of(path):
+    """the row that holds for a file"""
+    while path and path not in ROOMS:
+        path = os.path.dirname(path)
+    return path
+
+
+def files(tree):
+    for root in READ:
+        for folder, _, names in sorted(os.walk(os.path.join(tree, root))):
+            for name in sorted(names):
+                if name.endswith((".c", ".cc", ".h", ".hip")):
+                    yield os.path.relpath(os.path.join(folder, name), tree)
+
+
+def includes(tree):
+    """(file, line, included file) of all files"""
+    for path in files(tree):
+        with open(os.path.join(tree, path), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                found = INCLUDE.match(line)
+                for folder in (os.path.dirname(path),) + PATHS if found else ():
+                    target = os.path.normpath(os.path.join(folder, found[1]))
+                    if os.path.isfile(os.path.join(tree, target)):
+                        yield path, number, target
+                        break
+
+
+def way(edges, start, end):
+    """the shortest way from a unit to another, as a list of edges; None: none"""
+    came, queue = {start: None}, [start]
+    for unit in queue:
+        for a, b in edges:
+            if a == unit and b not in came:
+                came[b] = a
+                queue.append(b)
+    if end not in came:
+        return None
+    back = [end]
+    while came[back[-1]]:
+        back.append(came[back[-1]])
+    back.reverse()
+    return list(zip(back, back[1:]))
+
+
+def circles(edges):
+    """circles of edges; none shares an edge with another"""
+    seen = set()
+    for a, b in sorted(edges):
+        back = way(edges, b, a) if (a, b) not in seen else None
+        if back is not None:
+            seen.update(back)
+            yield [(a, b)] + back
+
+
+def wrong(tree):
+    rows = list(ROOMS)
+    for room, may in ROOMS.items():
+        for other in may.split():
+            if other not in rows[:rows.index(room)]:
+                yield f"rooms.py: the row {room} names {other}, no row above it"
+    edges, against = {}, set()
+    for path, line, target in includes(tree):
+        room, other = room_of(path), room_of(target)
+        pair = UNIT.sub("", path), UNIT.sub("", target)
+        if pair[0] == pair[1]:
+            continue
+        edges.setdefault(pair, f"{path}:{line} includes {target}")
+        if other not in [room] + ROOMS.get(room, "").split():
+            if pair in KNOWN:
+                against.add(pair)
+            else:
+                may = ROOMS.get(room, "").replace(" ", ", ") or "no other room"
+                yield f"{path}:{line}: includes {target}; {room} may use {may}"
+    kept = {pair: text for pair, text in edges.items() if pair not in KNOWN}
+    for circle in circles(kept):
+        yield "circle:\n" + "\n".join("    " + kept[pair] for pair in circle)
+    for a, b in sorted(KNOWN - against):
+        if (a, b) not in edges or way(kept, b, a) is None:
+            yield f"rooms.py: KNOWN has {a} -> {b}, which is not needed any more"
+
+
+def main(tree="."):
+    found = list(wrong(tree))
+    if found:
+        print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
