@@ -20,6 +20,8 @@
  */
 #pragma once
 
+#include "base.h"
+
 struct f16 {
     u16 bits;
     DEV_MEMBER operator float() const;

@@ -31,7 +31,7 @@
  * On sm_NN a block of 1024 threads must do with 32 registers a thread, or one
  * block alone keeps a multiprocessor: one thread works out the layout, and it
  * stays in LDS. On AMD it is scalar work and stays in scalar registers, in as
- * few instructions as can be (map/scalar_rows.h).
+ * few instructions as can be (amd/scalar_rows.h).
  */
 #pragma once
 
@@ -42,7 +42,7 @@
 #if KPK_NVIDIA
 #include "nvidia/map/small_grid.h"
 #else
-#include "map/scalar_rows.h"
+#include "amd/scalar_rows.h"
 #endif
 #include "map/transpose.h"
 #include "map/view.h"

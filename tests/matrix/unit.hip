@@ -7,7 +7,7 @@
  * unit_T in the target's own waves, wide_T in waves of 64 where the test's
  * build makes such (matrix.mk), else the same.
  */
-#include "matrix/unit.h"
+#include "matrix/target_unit.h"
 
 template <typename T>
 DEV void product(const u8 *a, const u8 *b, typename Unit<T>::Sum *d,

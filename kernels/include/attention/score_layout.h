@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "matrix/unit.h"
+#include "matrix/target_unit.h"
 
 template <typename T> struct Scores {
     typedef Unit<T> U;

@@ -49,8 +49,8 @@
 
 #include "fused/sample/bins.h"
 #if KPK_NVIDIA
-#include "fused/sample/bin_draw.h"
-#include "fused/sample/list_draw.h"
+#include "nvidia/sample/bin_draw.h"
+#include "nvidia/sample/list_draw.h"
 #endif
 
 template <typename T>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "division.h"
-#include "matrix/unit.h"
+#include "matrix/target_unit.h"
 
 /* The arguments of a kernel. Sums, and alpha and beta, are of type S. */
 template <typename T> struct Gemm {

@@ -403,7 +403,3 @@ template <> struct Unit<f32> : AmdUnit<f32>::type {
 template <> struct Unit<f64> : AmdUnit<f64>::type {
 };
 #endif
-
-#if KPK_SM >= 80
-#include "nvidia/unit/mma_unit.h"
-#endif

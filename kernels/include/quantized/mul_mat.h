@@ -5,11 +5,11 @@
 #include "quantized/dot4_tile.h"
 #include "quantized/matrix_unit_tile.h"
 #if KPK_MFMA
-#include "quantized/mfma_tile.h"
+#include "amd/mfma_tile.h"
 #elif KPK_WMMA_WIDE
-#include "quantized/wmma_wave64_tile.h"
+#include "amd/wmma_wave64_tile.h"
 #elif KPK_WMMA
-#include "quantized/code_lookup.h"
+#include "amd/code_lookup.h"
 #endif
 #if KPK_SM >= 90
 #include "nvidia/gemm/mul_mat_bulk.h"

@@ -2,9 +2,7 @@
 #pragma once
 
 #include "gguf/block.h"
-#if !KPK_NVIDIA
-#include "matrix/unit.h"
-#endif
+#include "matrix/target_unit.h"
 
 /*
  * Tiled products walk along K in steps of 64 weights, which are two Q8_1 blocks

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "conv/image_tile.h"
-#include "matrix/unit.h"
+#include "matrix/target_unit.h"
 #include "nvidia/copy/mma_operands.h"
 
 /* 16 output channels by 16 positions, of each a row of 32 bytes of input

@@ -1,6 +1,7 @@
 /* bulk_rows.h - rows of blocks as sm_90's copy engine brings them to LDS */
 #pragma once
 
+#include "gguf/block.h"
 #include "nvidia/copy/bulk_copy.h"
 
 /* The bytes from row to row in LDS, for rows of nbytes: an odd number of 16, so

@@ -23,6 +23,8 @@
 #pragma once
 
 #include "matrix/gemm_tile.h"
+#include "nvidia/copy/bulk_copy.h"
+#include "nvidia/gemm/f32_f64_tile.h"
 #include "nvidia/gemm/wgmma_shapes.h"
 #include "nvidia/unit/wgmma.h"
 

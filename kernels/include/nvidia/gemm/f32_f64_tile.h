@@ -218,7 +218,7 @@ struct FmaProduct {
  * lane has columns 2t and 2t + 1 of rows g and g + 8. */
 DEV void mma_f64_k16(f64 (&d)[4], const f64 (&a)[2][4], const f64 (&b)[4])
 {
-#if __CUDA_ARCH__ >= 900
+#if KPK_SM >= 90
     asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
         "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])

@@ -15,17 +15,12 @@
 #pragma once
 
 #include "nvidia/copy/mma_operands.h"
+#include "nvidia/unit/mma_unit.h"
 
 /* Steps in LDS: as many steps of 48 KiB as one multiprocessor has LDS for. */
-#if !defined(__CUDA_ARCH__)
-constexpr u32 async_stages = 4;
-#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
-constexpr u32 async_stages = 3;
-#elif __CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1200
-constexpr u32 async_stages = 2;
-#else
-constexpr u32 async_stages = 4;
-#endif
+constexpr u32 async_stages = KPK_SM == 80 || KPK_SM == 87   ? 3
+                             : KPK_SM < 90 || KPK_SM >= 120 ? 2
+                                                            : 4;
 constexpr u32 async_k = 64;
 
 /* How a step of an operand lies in LDS. Along: K is contiguous. */

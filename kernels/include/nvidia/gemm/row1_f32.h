@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "matrix/rows8_tile.h"
+
 /* Columns of B along K: lanes along K, 8 columns a warp. */
 template <typename T> DEV void one_row_nt(const FewTile<T> &t)
 {

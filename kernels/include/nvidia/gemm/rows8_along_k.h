@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "nvidia/gemm/rows8_mma.h"
 #include "nvidia/gemm/rows8_ring.h"
 
 /* Up to so many rows of A are read a step ahead: for more, registers lack. */

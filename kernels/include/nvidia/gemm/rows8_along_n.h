@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "nvidia/gemm/rows8_mma.h"
 #include "nvidia/gemm/rows8_ring.h"
 
 /*

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "nvidia/copy/mma_operands.h"
 #include "nvidia/gemm/rows8_along_k.h"
 #include "nvidia/gemm/rows8_along_n.h"
 

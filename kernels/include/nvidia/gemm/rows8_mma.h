@@ -8,7 +8,10 @@
  */
 #pragma once
 
-/* ---- a warp's steps ------------------------------------------------- */
+#include "matrix/rows8_tile.h"
+
+/* ---- a warp's steps --------------------------------------------------------
+ */
 
 /* B along K: a piece of columns l/4 and l/4 + 8, and of row l/4 of A. */
 template <typename T> struct FewAlongStep {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "early.h"
+#include "matrix/rows8_tile.h"
 #include "nvidia/copy/async_copy.h"
 #include "nvidia/copy/cluster.h"
 #include "nvidia/gemm/wgmma_shapes.h"

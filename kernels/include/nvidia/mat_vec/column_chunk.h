@@ -4,6 +4,7 @@
 #include "gguf/codes.h"
 #include "gguf/k.h"
 #include "gguf/legacy.h"
+#include "quantized/chunk_dot.h"
 
 /*
  * A product with one column spends most instructions on unpacking quants to

@@ -4,6 +4,7 @@
 #include "early.h"
 #include "nvidia/copy/bulk_rows.h"
 #include "nvidia/unit/q8_1_mma.h"
+#include "quantized/mat_vec_rows.h"
 
 /*
  * K goes by in stages of Steps * 256 weights. The copy engine brings a stage's

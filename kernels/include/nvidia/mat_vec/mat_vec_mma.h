@@ -3,8 +3,10 @@
 
 #include "early.h"
 #include "gguf/k.h"
+#include "gguf/legacy.h"
 #include "nvidia/copy/async_copy.h"
 #include "nvidia/unit/q8_1_mma.h"
+#include "quantized/mat_vec_rows.h"
 
 /*
  * Five columns and more have as many bytes as the rows, so a workgroup takes 16

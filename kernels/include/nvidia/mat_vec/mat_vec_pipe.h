@@ -4,6 +4,7 @@
 #include "early.h"
 #include "nvidia/copy/async_copy.h"
 #include "nvidia/mat_vec/column_chunk.h"
+#include "quantized/mat_vec_rows.h"
 
 /*
  * A workgroup takes Rows rows, and its warps take the row's steps of 32 blocks

@@ -4,6 +4,7 @@
 #include "early.h"
 #include "gguf/block.h"
 #include "nvidia/copy/async_copy.h"
+#include "quantized/mat_vec_rows.h"
 
 /*
  * A launch of two microseconds consists of the work before its first load, the

@@ -5,6 +5,7 @@
 #include "nvidia/copy/async_copy.h"
 #include "nvidia/copy/bulk_copy.h"
 #include "nvidia/mat_vec/chunk64.h"
+#include "quantized/mat_vec_rows.h"
 
 /*
  * The first workgroups of a grid make all rows; meanwhile the other workgroups

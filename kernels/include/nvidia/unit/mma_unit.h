@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "matrix/unit.h"
+
 /* 16 rows of 32 bytes times 8 columns */
 template <typename T> struct MmaOp;
 #define MMA_OP(T, sum, shape, reg)                                             \
@@ -30,7 +32,7 @@ MMA_OP(i8, int, "m16n8k32.row.col.s32.s8.s8.s32", "r")
  * and a3 4 further */
 DEV void mma_f64(f64 (&d)[4], f64 a0, f64 a1, f64 a2, f64 a3, f64 b0, f64 b1)
 {
-#if __CUDA_ARCH__ >= 900
+#if KPK_SM >= 90
     asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
         "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "fused/sample/bins.h"
-#include "fused/sample/list_draw.h"
+#include "nvidia/sample/list_draw.h"
 
 /* how far a first bin is from the last one, of h below 32, in the bits of a
  * number: greater for greater h; of a NaN none */

@@ -1,8 +1,8 @@
 /* mfma_tile.h - MFMA: the loop over tiles of raw columns (tile_layout.h) */
 #pragma once
 
-#include "quantized/mfma_products.h"
-#include "quantized/tile_copy.h"
+#include "amd/mfma_products.h"
+#include "amd/tile_copy.h"
 
 /*
  * Thirds of blocks, so that neighbouring threads load neighbouring bytes. The

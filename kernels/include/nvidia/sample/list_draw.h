@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "fused/sample/batches.h"
 #include "fused/sample/sampler.h"
+#include "nvidia/sample/batches.h"
 
 /* tokens with fewer are listed at once, if that is possible */
 constexpr u32 near_halvings = 12;

@@ -1,8 +1,8 @@
-/* mfma_formats.h - formats unpacked otherwise beside raw columns */
+/* tile_formats.h - formats unpacked otherwise beside raw columns */
 #pragma once
 
+#include "amd/code_lookup.h"
 #include "gguf/k.h"
-#include "quantized/code_lookup.h"
 #include "quantized/tile_layout.h"
 
 /*

@@ -2,7 +2,7 @@
  * results of a unit, whose multiply-adds take a cycle each */
 #pragma once
 
-#include "quantized/tile_copy.h"
+#include "amd/tile_copy.h"
 
 /*
  * A step of columns: whole blocks, two to a column. The block in front stands

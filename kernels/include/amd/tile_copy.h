@@ -2,8 +2,8 @@
  * step of weights known to the compiler */
 #pragma once
 
+#include "amd/tile_formats.h"
 #include "quantized/matrix_unit_tile.h"
-#include "quantized/mfma_formats.h"
 
 /* An offset that the compiler takes as new: loads and stores add it themselves,
  * and the compiler computes nothing from it ahead of the loop. */

@@ -1,0 +1,7 @@
+/* target_unit.h - the target's row of unit.h, NVIDIA's too */
+#pragma once
+
+#include "matrix/unit.h"
+#if KPK_SM >= 80
+#include "nvidia/unit/mma_unit.h"
+#endif
