@@ -40,7 +40,7 @@ runner = printf '\#!/bin/sh\n%sexec %s "$$@"\n' '$(SAN_PRELOAD:%=LD_PRELOAD=% )'
 # Files that work only on the registers of a wave. One thread at a time runs a
 # wave; other files hand waves over, decode and reach memory. ThreadSanitizer
 # does not watch these files, so that kernels run in 2/5 to 1/20 of the time.
-SIM_OF_A_WAVE := run/wave_init $(addprefix isa/,convert8 convert_scale dot dpp dslane fp lane matrix mfma minifloat \
+SIM_OF_A_WAVE := run/wave_init $(addprefix isa/,convert8 convert_scale dot dpp dslane fp lane matrix_unit mfma minifloat \
   operand sdwa sop1 sop2 sopc sopk transcendental vop1 vop2 vop3 vop3p vopc wmma)
 # $(call sim_san,FILE)
 sim_san = $(if $(and $(filter thread,$(SAN)),$(filter $(SIM_OF_A_WAVE),$(1))),,$(SAN_FLAGS))

@@ -75,7 +75,7 @@ BOUNDS_TABLE  := tests/bench/sim/bounds.csv
 BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c \
                   tests/bench/gpu/args.c tests/bench/gpu/shapes_launch.c
 $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h src/sim/*/*.h) \
-  $(addprefix $(H)/obj/src/sim/base/,bounds.o cards.o device.o) $(H)/libkpack.a
+  $(addprefix $(H)/obj/src/sim/base/,time_bounds.o cards.o processor.o) $(H)/libkpack.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -Isrc -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)

@@ -5,8 +5,8 @@
  * can be, work spread evenly. The launch takes longer than the largest of
  * them, on hardware often much longer. No bound is a prediction.
  */
-#ifndef SIM_CORE_CARDS_H
-#define SIM_CORE_CARDS_H
+#ifndef SIM_BASE_CARDS_H
+#define SIM_BASE_CARDS_H
 
 #include "../run/dispatch.h"
 

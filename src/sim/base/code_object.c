@@ -8,8 +8,8 @@
  * range that is not there.
  */
 #define _GNU_SOURCE
+#include "allocation.h"
 #include "loader.h"
-#include "memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>

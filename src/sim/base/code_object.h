@@ -5,10 +5,10 @@
  * file that is truncated or lies about its offsets is refused, never read
  * outside its bounds when the size is known.
  */
-#ifndef SIM_CORE_CODE_OBJECT_H
-#define SIM_CORE_CODE_OBJECT_H
+#ifndef SIM_BASE_CODE_OBJECT_H
+#define SIM_BASE_CODE_OBJECT_H
 
-#include "device.h"
+#include "processor.h"
 
 #include <stddef.h>
 

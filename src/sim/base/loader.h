@@ -2,8 +2,8 @@
  *
  * code_object.c reads the ELF file and loads it, code_metadata.c its note.
  */
-#ifndef SIM_CORE_LOADER_H
-#define SIM_CORE_LOADER_H
+#ifndef SIM_BASE_LOADER_H
+#define SIM_BASE_LOADER_H
 
 #include "code_object.h"
 

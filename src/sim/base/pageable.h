@@ -6,10 +6,10 @@
  * each mapping and launch. If the program unmaps memory that the running
  * kernel uses, the interpreter gets a signal, which becomes a kernel fault.
  */
-#ifndef SIM_CORE_PAGEABLE_H
-#define SIM_CORE_PAGEABLE_H
+#ifndef SIM_BASE_PAGEABLE_H
+#define SIM_BASE_PAGEABLE_H
 
-#include "memory.h"
+#include "allocation.h"
 
 #include <setjmp.h>
 

@@ -2,10 +2,10 @@
  *
  * Workgroups run on several threads; the result does not depend on their order.
  */
-#ifndef SIM_CORE_TOUCHED_H
-#define SIM_CORE_TOUCHED_H
+#ifndef SIM_BASE_TOUCHED_H
+#define SIM_BASE_TOUCHED_H
 
-#include "work.h"
+#include "pipe_work.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,8 @@
 /* array.c - arrays: linear images in device memory
  *
- * Rows are padded as the hardware wants them (core/image.h). Devices without
- * images refuse arrays, as AMD's runtime does, and so are cube maps everywhere.
+ * Rows are padded as the hardware wants them (base/image_descriptor.h). Devices
+ * without images refuse arrays, as AMD's runtime does, and so are cube maps
+ * everywhere.
  */
 #include "texture.h"
 

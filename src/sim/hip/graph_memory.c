@@ -7,7 +7,7 @@
  */
 #include "graph.h"
 
-#include "../base/virtual.h"
+#include "../base/reservation.h"
 
 #include <stdlib.h>
 #include <unistd.h>

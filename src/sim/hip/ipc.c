@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
-#include "../base/virtual.h"
+#include "../base/reservation.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -36,7 +36,7 @@ void kpkSimClearFault(void);
 int kpkSimGetStats(struct sim_stats *stats);
 void kpkSimResetStats(void);
 
-/* The switches of core/dispatch.h; changes hold for later launches. */
+/* The switches of base/config.h; changes hold for later launches. */
 struct sim_config *kpkSimConfig(void);
 
 #ifdef __cplusplus

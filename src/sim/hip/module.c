@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
-#include "../base/bundle.h"
+#include "../base/bundle_pick.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
-#include "../base/virtual.h"
+#include "../base/reservation.h"
 
 #include <stdlib.h>
 #include <string.h>

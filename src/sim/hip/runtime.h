@@ -10,10 +10,10 @@
 
 #include "abi.h"
 
+#include "../base/allocation.h"
 #include "../base/code_object.h"
-#include "../base/device.h"
+#include "../base/processor.h"
 #include "../run/dispatch.h"
-#include "../base/memory.h"
 
 #include <pthread.h>
 #include <stdbool.h>

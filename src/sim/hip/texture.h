@@ -1,16 +1,16 @@
 /* texture.h - types shared by arrays, textures and surfaces
  *
- * An array is a linear image of the simulated hardware (core/image.h), and
- * copies treat it as rows in memory. A texture object is memory that kernels
- * read: the image's descriptor, then the sampler's. Surface objects have the
- * first alone.
+ * An array is a linear image of the simulated hardware
+ * (base/image_descriptor.h), and copies treat it as rows in memory. A texture
+ * object is memory that kernels read: the image's descriptor, then the
+ * sampler's. Surface objects have the first alone.
  */
 #ifndef SIM_HIP_TEXTURE_H
 #define SIM_HIP_TEXTURE_H
 
 #include "runtime.h"
 
-#include "../base/image.h"
+#include "../base/image_descriptor.h"
 
 /* ---- HIP's structures --------------------------------------------------- */
 

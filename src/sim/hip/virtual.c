@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
-#include "../base/virtual.h"
+#include "../base/reservation.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* access.c - finds the memory of an access, or reports why it has none */
 #include "access.h"
-#include "../base/device.h"
+#include "../base/group_races.h"
 #include "../base/pageable.h"
-#include "../base/races.h"
+#include "../base/processor.h"
 #include "lds_marks.h"
-#include "work.h"
+#include "work_count.h"
 
 #include <stdio.h>
 

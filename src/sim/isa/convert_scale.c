@@ -15,7 +15,7 @@
  * Numbers too large become the largest one in formats without infinity, and
  * in the others if MODE's FP16_OVFL is set.
  */
-#include "matrix.h"
+#include "matrix_unit.h"
 
 /* How the operands of a row stand. */
 enum shape {

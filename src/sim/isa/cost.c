@@ -13,8 +13,8 @@
  */
 #include "cost.h"
 
-#include "../base/device.h"
-#include "../base/work.h"
+#include "../base/pipe_work.h"
+#include "../base/processor.h"
 #include "insn.h"
 #include "matrix_cycles.h"
 

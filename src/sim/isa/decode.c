@@ -6,8 +6,8 @@
  * and lives as long as its code allocation.
  */
 #include "decode.h"
-#include "block.h"
-#include "coverage.h"
+#include "basic_block.h"
+#include "reached.h"
 #include "wave.h"
 
 #include <llvm-c/Disassembler.h>

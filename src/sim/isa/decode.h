@@ -4,13 +4,13 @@
 
 #include "insn.h"
 
-#include "../base/device.h"
-#include "../base/memory.h"
+#include "../base/allocation.h"
+#include "../base/processor.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-struct block; /* see block.h */
+struct block; /* see basic_block.h */
 
 struct sim_code {
     const uint8_t *bytes;

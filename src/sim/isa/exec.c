@@ -1,9 +1,9 @@
 /* exec.c - the wave loop */
 #include "exec.h"
-#include "../base/device.h"
 #include "../base/pageable.h"
-#include "block.h"
-#include "work.h"
+#include "../base/processor.h"
+#include "basic_block.h"
+#include "work_count.h"
 
 #include <fenv.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef SIM_ISA_FP_H
 #define SIM_ISA_FP_H
 
-#include "types.h"
+#include "lane_types.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -7,11 +7,11 @@
  * (AMD's ISA documents, DS_GWS_*). A wave that waits is asked again each time
  * its turn comes, so that the groups it waits for can run.
  */
+#include "../base/group_races.h"
 #include "../run/dispatch.h"
-#include "../base/races.h"
 #include "exec.h"
-#include "matrix.h"
-#include "rows.h"
+#include "insn_rows.h"
+#include "matrix_unit.h"
 
 #include <pthread.h>
 

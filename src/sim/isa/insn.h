@@ -3,13 +3,14 @@
  * The decoder (decode.c) takes LLVM's text of an instruction apart once and
  * leaves this. Operands stand in the order of the text: op[0] is the
  * destination if there is one, then an optional second (scalar) destination,
- * then the sources. A row (one per mnemonic, see rows.h) says what each is.
+ * then the sources. A row (one per mnemonic, see insn_rows.h) says what each
+ * is.
  */
 #ifndef SIM_ISA_INSN_H
 #define SIM_ISA_INSN_H
 
 #include "cost.h"
-#include "types.h"
+#include "lane_types.h"
 
 #include <stdbool.h>
 #include <stdint.h>

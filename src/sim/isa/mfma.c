@@ -16,7 +16,7 @@
  * SMFMAC has A in structured sparsity: of each four values of k it holds two,
  * and two bits of the third source tell which each is.
  */
-#include "matrix.h"
+#include "matrix_unit.h"
 
 enum { MAX_OUT = 2 * MATRIX_SIDE * MATRIX_SIDE }; /* of all blocks */
 
@@ -601,4 +601,4 @@ static const struct insn_row rows[] = {
     MFMA_TABLE(MFMA_ROW) SMFMAC_TABLE(SMFMAC_ROW) F8F6F4_TABLE(F8F6F4_ROW)};
 static const struct insn_alias aliases[] = {MFMA_ALIASES(ALIAS)};
 
-ROW_SET(matrix, rows, aliases);
+ROW_SET(mfma, rows, aliases);

@@ -4,8 +4,8 @@
  * a level for coordinates. Reads outside an image give 0, writes outside are
  * dropped. Coordinates are unsigned integers.
  */
-#include "image.h"
-#include "work.h"
+#include "image_op.h"
+#include "work_count.h"
 
 #include "fp.h"
 

@@ -4,10 +4,10 @@
  * tbuffer instructions name it themselves. The descriptor also gives the
  * channel of each component. Texels out of range read 0 in all components.
  */
-#include "texel.h"
 #include "fp.h"
+#include "texel_convert.h"
 #include "vmem.h"
-#include "work.h"
+#include "work_count.h"
 
 /* The data registers' side of an instruction. */
 struct typed {

@@ -6,7 +6,7 @@
  * without would give wrong results silently.
  */
 #include "decode.h"
-#include "rows.h"
+#include "insn_rows.h"
 #include "vop.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* parse_image.c - words that only instructions on images and formats have */
 #include "decode.h"
 
-#include "../base/image.h"
+#include "../base/image_descriptor.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "sop.h"
 #include "vmem.h"
-#include "work.h"
+#include "work_count.h"
 
 enum { SMEM_MAX_DWORDS = 16 };
 

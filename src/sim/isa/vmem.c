@@ -1,7 +1,7 @@
 /* vmem.c - loads, stores and atomics that vector lanes make */
 #include "vmem.h"
 #include "lds_marks.h"
-#include "work.h"
+#include "work_count.h"
 
 /* ---- counting ---- */
 

@@ -25,7 +25,7 @@
 #ifndef SIM_ISA_VOP_H
 #define SIM_ISA_VOP_H
 
-#include "rows.h"
+#include "insn_rows.h"
 #include "wave.h"
 
 /* ---- sources ---- */

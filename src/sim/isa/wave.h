@@ -2,8 +2,8 @@
 #ifndef SIM_ISA_WAVE_H
 #define SIM_ISA_WAVE_H
 
+#include "../base/allocation.h"
 #include "../run/dispatch.h"
-#include "../base/memory.h"
 #include "insn.h"
 
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ enum {
     MODE_VSKIP = 1 << 28       /* gfx9 */
 };
 
-/* A wave's loads in flight, counted for bounds (work.c). */
+/* A wave's loads in flight, counted for bounds (work_count.c). */
 struct flight;
 
 struct sim_code; /* decoded instructions of one allocation, see decode.h */

@@ -19,7 +19,7 @@
  * SWMMAC (gfx12) has A in structured sparsity: it holds two of each four
  * values of k, two bits in the third source tell which; D is C as well.
  */
-#include "matrix.h"
+#include "matrix_unit.h"
 
 enum { SIDE = 16 };
 

@@ -8,14 +8,14 @@
  */
 #include "dispatch.h"
 
+#include "../base/cards.h"
+#include "../base/group_races.h"
+#include "../base/pageable.h"
+#include "../base/touched.h"
 #include "../isa/exec.h"
 #include "../isa/lds_marks.h"
-#include "../isa/work.h"
-#include "../base/cards.h"
-#include "../base/pageable.h"
-#include "../base/pool.h"
-#include "../base/races.h"
-#include "../base/touched.h"
+#include "../isa/work_count.h"
+#include "thread_pool.h"
 #include "wave_init.h"
 
 #include <pthread.h>

@@ -19,11 +19,11 @@
  *   KPK_SIM_MAX_INSNS=N    instructions a wave may execute (default 2^33)
  *   KPK_SIM_TRACE=1        print every executed instruction to stderr
  */
-#ifndef SIM_CORE_DISPATCH_H
-#define SIM_CORE_DISPATCH_H
+#ifndef SIM_RUN_DISPATCH_H
+#define SIM_RUN_DISPATCH_H
 
 #include "../base/code_object.h"
-#include "../base/work.h"
+#include "../base/pipe_work.h"
 
 /* Global wave sync, which belongs to a queue. */
 enum { SIM_GWS_RESOURCES = 64 };

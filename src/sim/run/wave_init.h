@@ -1,6 +1,6 @@
 /* wave_init.h - a wave's registers at its start */
-#ifndef SIM_CORE_WAVE_INIT_H
-#define SIM_CORE_WAVE_INIT_H
+#ifndef SIM_RUN_WAVE_INIT_H
+#define SIM_RUN_WAVE_INIT_H
 
 #include "../isa/wave.h"
 

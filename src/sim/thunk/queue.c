@@ -12,7 +12,7 @@
 #define _GNU_SOURCE
 #include "thunk.h"
 
-#include "../base/pool.h"
+#include "../run/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -7,9 +7,9 @@
 
 #include "kmt.h"
 
-#include "../base/device.h"
+#include "../base/allocation.h"
+#include "../base/processor.h"
 #include "../run/dispatch.h"
-#include "../base/memory.h"
 
 #define KMT_API __attribute__((visibility("default")))
 

@@ -8,7 +8,7 @@
  * KERNEL that one only, for counters of the processor: `perf stat`.
  */
 #include "sim/hip/kpk_sim.h"
-#include "../../sim/isa/decode.h"
+#include "sim/isa/decode.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  */
 #include "bounds.h"
 #include "sim/base/cards.h"
-#include "sim/base/device.h"
+#include "sim/base/processor.h"
 #include "sim/hip/kpk_sim.h"
 
 #include <kpack.h>

@@ -9,7 +9,7 @@
  * of "PROCESSOR MNEMONIC" (KPK_SIM_COVERAGE).
  */
 #include "sim/isa/decode.h"
-#include "sim/isa/rows.h"
+#include "sim/isa/insn_rows.h"
 
 #include <llvm-c/Disassembler.h>
 #include <llvm-c/Target.h>

@@ -10,7 +10,7 @@
  * an instruction cannot run.
  */
 #define _GNU_SOURCE /* memmem() */
-#include "sim/base/bundle.h"
+#include "sim/base/bundle_pick.h"
 #include "sim/base/code_object.h"
 #include "sim/isa/decode.h"
 

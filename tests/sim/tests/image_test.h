@@ -6,8 +6,8 @@
 #ifndef SIM_TESTS_IMAGE_TEST_H
 #define SIM_TESTS_IMAGE_TEST_H
 
-#include "sim/base/image.h"
 #include "memory_test.h"
+#include "sim/base/image_descriptor.h"
 
 #include <math.h>
 #include <stdlib.h>

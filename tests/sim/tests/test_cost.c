@@ -6,9 +6,9 @@
  * second.
  */
 #include "sim/base/cards.h"
-#include "sim/base/device.h"
+#include "sim/base/processor.h"
+#include "sim/isa/insn_rows.h"
 #include "sim/isa/matrix_cycles.h"
-#include "sim/isa/rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

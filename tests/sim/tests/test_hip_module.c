@@ -4,7 +4,7 @@
 #include "hip_test.h"
 
 #include "../../scratch.h"
-#include "sim/base/memory.h"
+#include "sim/base/allocation.h"
 
 #include <elf.h>
 #include <stdio.h>

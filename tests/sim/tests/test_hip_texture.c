@@ -5,7 +5,7 @@
  */
 #include "hip_test.h"
 
-#include "sim/base/image.h"
+#include "sim/base/image_descriptor.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_rows.c - tables of instructions that contradict are refused */
-#include "sim/isa/rows.h"
+#include "sim/isa/insn_rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 
 #include "asm.h"
 
-#include "sim/isa/types.h"
+#include "sim/isa/lane_types.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,0 +1,171 @@
+/* allocation.h - the memory of the simulated GPUs
+ *
+ * Device memory lives in one arena that is mapped twice: at the addresses that
+ * programs and kernels see, with no access (a host that touches device memory
+ * except through HIP takes a SIGSEGV, as it would with a discrete GPU), and a
+ * second time, readable and writable, for the interpreter and for copies.
+ * Pinned and managed host memory has one address for both sides. With a large
+ * BAR (sim_config()) the host reaches device memory at the first address too:
+ * the pages that it touched there, which the system knows, count as written.
+ *
+ * Every byte that a kernel touches is looked up in the table of live
+ * allocations. Freed allocations stay in the table for a while, unmapped, so
+ * that a use after free can be told from a wild pointer.
+ *
+ * Threads: all functions may be called from any thread. A struct sim_alloc
+ * that sim_mem_find() returned stays valid while a sim_mem_pin() is held.
+ */
+#ifndef SIM_BASE_ALLOCATION_H
+#define SIM_BASE_ALLOCATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sim_mem_kind {
+    SIM_MEM_DEVICE,  /* hipMalloc */
+    SIM_MEM_HOST,    /* hipHostMalloc, hipHostRegister */
+    SIM_MEM_MANAGED, /* hipMallocManaged */
+    SIM_MEM_CODE,    /* a loaded code object */
+    SIM_MEM_INTERNAL /* kernarg segments, packets, queues */
+};
+
+struct sim_alloc {
+    uint64_t base;  /* address that kernels use */
+    uint64_t size;  /* bytes asked for: the limit that accesses are held to */
+    uint8_t *bytes; /* the same bytes, readable and writable here */
+    /* One bit per byte, set once written; NULL if not tracked (host memory). */
+    uint8_t *written;
+    enum sim_mem_kind kind;
+    int device;        /* ordinal of the owner, -1 for none */
+    bool freed;        /* kept only to name a use after free */
+    bool readonly;     /* kernels may not write (code, constants) */
+    bool fine_grained; /* coherent with the host while a kernel runs */
+    bool shared; /* maps memory that others may map, too (reservation.c) */
+    /* A bit for each device that may not: memory is mapped (reservation.h), or
+     * another device's. */
+    uint64_t no_read, no_write;
+    uint64_t serial; /* 1, 2, 3... in order of allocation, for messages */
+    uint32_t origin, flags; /* the front door's: what made it, and how */
+    bool sync_memops;       /* its as well: asked for, and true anyway */
+    /* Raised whenever the host rewrites the bytes of executable memory. */
+    uint32_t code_generation;
+    /* Decoded instructions, owned by isa/; freed through sim_code_drop(). */
+    struct sim_code *code;
+};
+
+/*
+ * Allocates `size` (> 0) bytes aligned to `align` (a power of two, at least
+ * 256 is used). Returns NULL when the device's memory is used up.
+ */
+struct sim_alloc *sim_mem_alloc(int device, uint64_t size, uint64_t align,
+                                enum sim_mem_kind kind);
+
+/*
+ * Several allocations at fixed distances from each other, in ascending order
+ * (the segments of a code object). Fills out[0..n) or returns false.
+ */
+struct sim_mem_part {
+    uint64_t offset; /* from a common base, which is aligned to a page */
+    uint64_t size;   /* > 0 */
+    bool readonly;
+};
+bool sim_mem_alloc_parts(int device, const struct sim_mem_part *parts, size_t n,
+                         enum sim_mem_kind kind, struct sim_alloc **out);
+
+/*
+ * Makes existing host memory (hipHostRegister) accessible to kernels. NULL if
+ * some of it is an allocation already.
+ */
+struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size);
+
+/*
+ * Allocates `size` bytes of a kind that host and kernels reach at one address,
+ * with whatever alignment, or at the address `at` if it is not 0 and nothing
+ * is there. NULL if that fails, or when the device's memory is used up.
+ */
+struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
+                              uint64_t at, enum sim_mem_kind kind);
+
+/*
+ * Lets kernels reach [host, host + size) at another address, `base`, which the
+ * caller has reserved and keeps until sim_mem_free(base).
+ */
+struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size);
+
+/*
+ * Memory that somebody else made, at the address `base`: its bytes are at
+ * `bytes` here. It does not count as the device's; sim_mem_free() forgets it
+ * and leaves the bytes alone.
+ */
+struct sim_alloc *sim_mem_publish(int device, uint64_t base, void *bytes,
+                                  uint64_t size, enum sim_mem_kind kind);
+
+/* Takes `size` bytes of the device's memory that no allocation stands for, or
+ * gives them back. False if there is not so much. */
+bool sim_mem_charge(int device, uint64_t size);
+void sim_mem_discharge(int device, uint64_t size);
+
+/* Frees by base address. False if `base` is not the start of a live one. */
+bool sim_mem_free(uint64_t base);
+
+/*
+ * Takes an allocation as freed, without giving it back, until it is resumed: a
+ * pool's, between its users.
+ */
+void sim_mem_suspend(uint64_t base);
+void sim_mem_resume(uint64_t base);
+
+/* The live or freed allocation that contains `addr`, or NULL. */
+const struct sim_alloc *sim_mem_find(uint64_t addr);
+
+/* Whether the address is in a page of a live or freed allocation, the bytes
+ * after the allocation's end included. */
+bool sim_mem_is_kept(uint64_t addr);
+
+/* The last allocation that ends before `addr` (for "N bytes past ..."). */
+const struct sim_alloc *sim_mem_find_below(uint64_t addr);
+
+/* The live allocation with the lowest address above `addr`, or NULL. */
+struct sim_alloc *sim_mem_find_above(uint64_t addr);
+
+/* Keeps all allocations found from now on valid until sim_mem_unpin(). */
+void sim_mem_pin(void);
+void sim_mem_unpin(void);
+
+/* Where another process finds a live allocation of device memory: a descriptor
+ * of this process, and the place in it. False if it is none, or mapped. */
+bool sim_mem_shared_file(uint64_t base, int *fd, uint64_t *offset);
+
+/* Bytes in use and in total of one device. */
+void sim_mem_info(int device, uint64_t *used, uint64_t *total);
+
+/*
+ * The interpreter's view of [addr, addr + n) for a host-side copy: NULL if the
+ * range is not inside one live allocation, or inside mappings of virtual memory
+ * that adjoin. sim_mem_mark_written() after a write keeps the "never written"
+ * bits right.
+ */
+uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n);
+void sim_mem_mark_written(uint64_t addr, uint64_t n);
+
+/* With a large BAR: takes what the host touched of [addr, addr + n) by itself
+ * as written, in whole pages. */
+void sim_mem_note_host(const struct sim_alloc *a, uint64_t addr, uint64_t n);
+
+/* Marks a whole allocation as never written, before its next use. */
+void sim_mem_forget_written(uint64_t addr, uint64_t n);
+
+/* Copies the "written" bits along with a device-to-device copy. */
+void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n);
+
+/*
+ * The host, or a kernel, may have rewritten code: instructions that changed
+ * are decoded again by the next kernel that starts.
+ */
+void sim_mem_code_rewritten(void);
+
+/* Gives everything back at the end of the process; nothing may run then. */
+void sim_mem_shutdown(void);
+
+#endif

@@ -1,0 +1,372 @@
+/* processor.c - the table of processors, and the devices of this process
+ *
+ * Register-file facts (granules, VGPRs, waves) follow LLVM's AMDGPU back end;
+ * compute units, clocks and caches are those of one well-known product each.
+ * Memory is the simulator's own choice: enough for tests, small enough to be
+ * used up by one on purpose.
+ */
+#define _GNU_SOURCE
+#include "processor.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEVICES = 64 };
+
+#define KiB(n) ((n)*1024u)
+#define GiB(n) ((uint64_t)(n) << 30)
+
+/*
+ * Features common to a family's processors: flat scratch, packed work-item IDs,
+ * AGPRs (in a file of their own or in one with the VGPRs), SIMDs in a CU.
+ */
+#define VEGA                                                                   \
+    .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 10,           \
+    .vgprs_per_simd = 256, .vgpr_granule32 = 4, .vgpr_granule64 = 4,           \
+    .lds_nbytes = KiB(64)
+#define CDNA2                                                                  \
+    .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 8,            \
+    .vgprs_per_simd = 512, .vgpr_granule32 = 8, .vgpr_granule64 = 8,           \
+    .packed_work_item_ids = true, .accum_vgprs = true, .unified_vgprs = true
+#define RDNA .default_wave = 32, .simds_per_cu = 2, .lds_nbytes = KiB(64)
+#define RDNA1                                                                  \
+    RDNA, .max_waves_per_simd = 20, .vgprs_per_simd = 1024,                    \
+          .vgpr_granule32 = 8, .vgpr_granule64 = 4
+#define RDNA2                                                                  \
+    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,                    \
+          .vgpr_granule32 = 16, .vgpr_granule64 = 8
+#define RDNA3                                                                  \
+    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,                    \
+          .vgpr_granule32 = 16, .vgpr_granule64 = 8,                           \
+          .packed_work_item_ids = true, .architected_flat_scratch = true
+/* One and a half times the registers. */
+#define RDNA3_BIG                                                              \
+    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1536,                    \
+          .vgpr_granule32 = 24, .vgpr_granule64 = 12,                          \
+          .packed_work_item_ids = true, .architected_flat_scratch = true
+#define CDNA5                                                                  \
+    .default_wave = 32, .simds_per_cu = 4, .max_waves_per_simd = 16,           \
+    .vgprs_per_simd = 1024, .vgpr_granule32 = 16, .vgpr_granule64 = 16,        \
+    .packed_work_item_ids = true, .architected_flat_scratch = true
+#define SRAMECC .has_sramecc = true
+#define XNACK .has_xnack = true
+#define FLAT .architected_flat_scratch = true
+
+/* clang-format off */
+static const struct sim_target targets[] = {
+#define X(gfx, generic_, mach_, maj, min, step, cus, mhz, mem_mhz, bits, l2, gib, label, ...) \
+    {.name = gfx, .generic = generic_, .product = label, .mach = mach_,                       \
+     .major = maj, .minor = min, .stepping = step, .compute_units = cus,                      \
+     .clock_khz = mhz * 1000u, .memory_clock_khz = mem_mhz * 1000u, .memory_bus_bits = bits,  \
+     .l2_nbytes = l2, .memory_nbytes = GiB(gib), __VA_ARGS__},
+    /* name      generic            MACH  version     CUs   MHz   mem   bus  L2           GiB product, features */
+    X("gfx900",  "gfx9-generic",    0x2c,  9, 0,  0,  64, 1500,  945, 2048, KiB(4096),    8, "AMD Radeon Instinct MI25 (simulated)", VEGA, XNACK)
+    X("gfx902",  "gfx9-generic",    0x2d,  9, 0,  2,  11, 1250, 1200,  128, KiB(1024),    4, "AMD Radeon Vega 11 (simulated)", VEGA, XNACK)
+    X("gfx904",  "gfx9-generic",    0x2e,  9, 0,  4,  20, 1300,  700, 1024, KiB(2048),    4, "AMD Radeon Pro Vega 20 (simulated)", VEGA, XNACK)
+    X("gfx906",  "gfx9-generic",    0x2f,  9, 0,  6,  60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)", VEGA, SRAMECC, XNACK)
+    X("gfx908",  NULL,              0x30,  9, 0,  8, 120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)", VEGA, SRAMECC, XNACK, .accum_vgprs = true)
+    X("gfx909",  "gfx9-generic",    0x31,  9, 0,  9,   3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)", VEGA, XNACK)
+    X("gfx90a",  NULL,              0x3f,  9, 0, 10, 104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)", CDNA2, .drops_fine_atomics = true, SRAMECC, XNACK, .lds_nbytes = KiB(64))
+    X("gfx90c",  "gfx9-generic",    0x32,  9, 0, 12,   8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)", VEGA, XNACK)
+    X("gfx942",  "gfx9-4-generic",  0x4c,  9, 4,  2, 304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)", CDNA2, SRAMECC, XNACK, FLAT, .lds_nbytes = KiB(64))
+    X("gfx950",  "gfx9-4-generic",  0x4f,  9, 5,  0, 256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)", CDNA2, SRAMECC, XNACK, FLAT, .lds_nbytes = KiB(160))
+    X("gfx1010", "gfx10-1-generic", 0x33, 10, 1,  0,  40, 1905,  875,  256, KiB(4096),    8, "AMD Radeon RX 5700 XT (simulated)", RDNA1, XNACK)
+    X("gfx1011", "gfx10-1-generic", 0x34, 10, 1,  1,  40, 1450, 1000, 2048, KiB(4096),    8, "AMD Radeon Pro V520 (simulated)", RDNA1, XNACK)
+    X("gfx1012", "gfx10-1-generic", 0x35, 10, 1,  2,  22, 1845,  875,  128, KiB(2048),    4, "AMD Radeon RX 5500 XT (simulated)", RDNA1, XNACK)
+    X("gfx1013", "gfx10-1-generic", 0x42, 10, 1,  3,  24, 1500,  875,  256, KiB(4096),    4, "AMD BC-250 (simulated)", RDNA1, XNACK)
+    X("gfx1030", "gfx10-3-generic", 0x36, 10, 3,  0,  80, 2310, 1000,  256, KiB(4096),   16, "AMD Radeon RX 6900 XT (simulated)", RDNA2)
+    X("gfx1031", "gfx10-3-generic", 0x37, 10, 3,  1,  40, 2581, 1000,  192, KiB(3072),   12, "AMD Radeon RX 6700 XT (simulated)", RDNA2)
+    X("gfx1032", "gfx10-3-generic", 0x38, 10, 3,  2,  32, 2589, 1000,  128, KiB(2048),    8, "AMD Radeon RX 6600 XT (simulated)", RDNA2)
+    X("gfx1033", "gfx10-3-generic", 0x39, 10, 3,  3,   8, 1600, 1375,  128, KiB(1024),    4, "AMD Custom GPU 0405 (simulated)", RDNA2)
+    X("gfx1034", "gfx10-3-generic", 0x3e, 10, 3,  4,  16, 2815, 1124,   64, KiB(1024),    4, "AMD Radeon RX 6500 XT (simulated)", RDNA2)
+    X("gfx1035", "gfx10-3-generic", 0x3d, 10, 3,  5,  12, 2400, 2400,  128, KiB(2048),    4, "AMD Radeon 680M (simulated)", RDNA2)
+    X("gfx1036", "gfx10-3-generic", 0x45, 10, 3,  6,   2, 2200, 2600,  128, KiB(256),     4, "AMD Radeon Graphics (simulated)", RDNA2)
+    X("gfx1100", "gfx11-generic",   0x41, 11, 0,  0,  96, 2500, 1250,  384, KiB(6144),   16, "AMD Radeon RX 7900 XTX (simulated)", RDNA3_BIG)
+    X("gfx1101", "gfx11-generic",   0x46, 11, 0,  1,  60, 2430, 1219,  256, KiB(4096),   16, "AMD Radeon RX 7800 XT (simulated)", RDNA3_BIG)
+    X("gfx1102", "gfx11-generic",   0x47, 11, 0,  2,  32, 2655, 1124,  128, KiB(2048),    8, "AMD Radeon RX 7600 (simulated)", RDNA3)
+    X("gfx1103", "gfx11-generic",   0x44, 11, 0,  3,  12, 2700, 2800,  128, KiB(2048),    4, "AMD Radeon 780M (simulated)", RDNA3)
+    X("gfx1150", "gfx11-generic",   0x43, 11, 5,  0,  16, 2900, 2800,  128, KiB(2048),    4, "AMD Radeon 890M (simulated)", RDNA3)
+    X("gfx1151", "gfx11-generic",   0x4a, 11, 5,  1,  40, 2900, 2000,  256, KiB(2048),   16, "AMD Radeon 8060S (simulated)", RDNA3_BIG)
+    X("gfx1152", "gfx11-generic",   0x55, 11, 5,  2,   8, 3000, 2800,  128, KiB(1024),    4, "AMD Radeon 860M (simulated)", RDNA3)
+    X("gfx1153", "gfx11-generic",   0x58, 11, 5,  3,   4, 2800, 2800,  128, KiB(1024),    4, "AMD Radeon 840M (simulated)", RDNA3)
+    X("gfx1200", "gfx12-generic",   0x48, 12, 0,  0,  32, 3320, 1258,  128, KiB(4096),   16, "AMD Radeon RX 9060 XT (simulated)", RDNA3_BIG)
+    X("gfx1201", "gfx12-generic",   0x4e, 12, 0,  1,  64, 2970, 1258,  256, KiB(8192),   16, "AMD Radeon RX 9070 XT (simulated)", RDNA3_BIG)
+    X("gfx1250", NULL,              0x49, 12, 5,  0, 256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct gfx1250 (simulated)", CDNA5, .lds_nbytes = KiB(320))
+#undef X
+};
+
+/* The generic targets and the features that an object for one may name. */
+static const struct {
+    const char *name;
+    bool sramecc, xnack;
+} generics[] = {
+    {"gfx9-generic",    false, true},
+    {"gfx9-4-generic",  true,  true},
+    {"gfx10-1-generic", false, true},
+    {"gfx10-3-generic", false, false},
+    {"gfx11-generic",   false, false},
+    {"gfx12-generic",   false, false},
+};
+/* clang-format on */
+
+static const char default_devices[] = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201";
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct sim_device devices[MAX_DEVICES];
+static int ndevices;
+static char error[256];
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+const struct sim_target *sim_target_by_name(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < COUNT(targets); i++)
+        if (strcmp(targets[i].name, name) == 0)
+            return &targets[i];
+    return NULL;
+}
+
+const struct sim_target *sim_target_by_mach(unsigned mach)
+{
+    size_t i;
+
+    for (i = 0; i < COUNT(targets); i++)
+        if (targets[i].mach == mach)
+            return &targets[i];
+    return NULL;
+}
+
+/* ---- target IDs --------------------------------------------------------- */
+
+struct target_id {
+    char processor[32];
+    enum sim_feature sramecc, xnack; /* NONE: not named */
+};
+
+static bool read_feature(const char *text, size_t n, const char *name,
+                         enum sim_feature *out)
+{
+    size_t len = strlen(name);
+
+    if (n != len + 1 || strncmp(text, name, len) != 0 ||
+        *out != SIM_FEATURE_NONE)
+        return false;
+    if (text[len] != '+' && text[len] != '-')
+        return false;
+    *out = text[len] == '+' ? SIM_FEATURE_ON : SIM_FEATURE_OFF;
+    return true;
+}
+
+/* "processor(:feature(+|-))*"; only the features in `id` are known. */
+static bool parse_target_id(const char *text, size_t n, struct target_id *id)
+{
+    size_t len = 0;
+
+    memset(id, 0, sizeof(*id));
+    while (len < n && text[len] != ':')
+        len++;
+    if (len == 0 || len >= sizeof(id->processor))
+        return false;
+    memcpy(id->processor, text, len);
+    while (len < n) {
+        size_t start = ++len;
+
+        while (len < n && text[len] != ':')
+            len++;
+        if (!read_feature(text + start, len - start, "sramecc", &id->sramecc) &&
+            !read_feature(text + start, len - start, "xnack", &id->xnack))
+            return false;
+    }
+    return true;
+}
+
+static bool refuse(char why[256], const char *format, const char *a,
+                   const char *b)
+{
+    if (why)
+        snprintf(why, 256, format, a, b);
+    return false;
+}
+
+static bool feature_fits(const char *name, enum sim_feature code,
+                         enum sim_feature device, const char *target_id,
+                         char why[256])
+{
+    char setting[16];
+
+    if (code == SIM_FEATURE_NONE || code == device)
+        return true;
+    snprintf(setting, sizeof(setting), "%s%c", name,
+             code == SIM_FEATURE_ON ? '+' : '-');
+    return refuse(why, "the code needs %s and the device is %s", setting,
+                  target_id);
+}
+
+bool sim_device_accepts(const struct sim_device *device, const char *processor,
+                        enum sim_feature sramecc, enum sim_feature xnack,
+                        char why[256])
+{
+    const struct sim_target *t = device->target;
+    size_t i;
+
+    if (strcmp(processor, t->name) != 0) {
+        for (i = 0; i < COUNT(generics); i++)
+            if (strcmp(generics[i].name, processor) == 0)
+                break;
+        if (i == COUNT(generics) || !t->generic ||
+            strcmp(t->generic, processor) != 0)
+            return refuse(why, "the code is for %s and the device is %s",
+                          processor, device->target_id);
+        if (!generics[i].sramecc)
+            sramecc = SIM_FEATURE_NONE;
+        if (!generics[i].xnack)
+            xnack = SIM_FEATURE_NONE;
+    }
+    return feature_fits("sramecc", sramecc, device->sramecc, device->target_id,
+                        why) &&
+           feature_fits("xnack", xnack, device->xnack, device->target_id, why);
+}
+
+bool sim_device_accepts_id(const struct sim_device *device,
+                           const char *target_id, char why[256])
+{
+    struct target_id id;
+
+    if (!parse_target_id(target_id, strlen(target_id), &id))
+        return refuse(why, "'%s' is no target ID%s", target_id, "");
+    return sim_device_accepts(device, id.processor, id.sramecc, id.xnack, why);
+}
+
+/* ---- list of devices ----------------------------------------------------- */
+
+/* "64M", in bytes, KiB, MiB or GiB; 0 if it is none. */
+static uint64_t read_size(const char *text)
+{
+    static const char units[] = "KMG";
+    char *end;
+    uint64_t n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const char *unit = n && *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+
+    if (!n || (*end && (!unit || end[1])) || n > UINT64_MAX >> shift)
+        return 0;
+    return n << shift;
+}
+
+static bool set_memory(struct sim_device *d)
+{
+    const char *text = getenv("KPK_SIM_MEMORY");
+
+    d->memory_nbytes = d->target->memory_nbytes;
+    if (!text || !*text)
+        return true;
+    d->memory_nbytes = read_size(text);
+    if (!d->memory_nbytes)
+        snprintf(error, sizeof(error),
+                 "KPK_SIM_MEMORY: '%.100s' is no size, such as 512M or 8G",
+                 text);
+    return d->memory_nbytes != 0;
+}
+
+/* From CDNA 2 on processes choose; before, the driver does when it starts. */
+static bool xnack_is_on(const struct sim_target *t)
+{
+    const char *text = getenv("HSA_XNACK");
+
+    return text && strcmp(text, "1") == 0 && t->unified_vgprs;
+}
+
+static enum sim_feature setting(bool has, enum sim_feature asked,
+                                enum sim_feature usual)
+{
+    if (!has)
+        return SIM_FEATURE_NONE;
+    return asked == SIM_FEATURE_NONE ? usual : asked;
+}
+
+static bool add_device(const char *text, size_t n)
+{
+    static const char sign[] = {'?', '-', '+'};
+    struct sim_device *d = &devices[ndevices];
+    struct target_id id;
+    int len;
+
+    if (ndevices == MAX_DEVICES) {
+        snprintf(error, sizeof(error), "KPK_SIM_DEVICES: more than %d devices",
+                 MAX_DEVICES);
+        return false;
+    }
+    if (!parse_target_id(text, n, &id) ||
+        !(d->target = sim_target_by_name(id.processor))) {
+        snprintf(error, sizeof(error),
+                 "KPK_SIM_DEVICES: '%.*s' is no target ID of a simulated GPU",
+                 (int)(n > 100 ? 100 : n), text);
+        return false;
+    }
+    if ((id.sramecc && !d->target->has_sramecc) ||
+        (id.xnack && !d->target->has_xnack)) {
+        snprintf(error, sizeof(error),
+                 "KPK_SIM_DEVICES: %s does not have the features of '%.*s'",
+                 d->target->name, (int)(n > 100 ? 100 : n), text);
+        return false;
+    }
+    d->ordinal = ndevices;
+    d->sramecc = setting(d->target->has_sramecc, id.sramecc, SIM_FEATURE_ON);
+    d->xnack =
+        setting(d->target->has_xnack, id.xnack,
+                xnack_is_on(d->target) ? SIM_FEATURE_ON : SIM_FEATURE_OFF);
+    if (!set_memory(d))
+        return false;
+    len = snprintf(d->target_id, sizeof(d->target_id), "%s", d->target->name);
+    if (d->sramecc)
+        len += snprintf(d->target_id + len, sizeof(d->target_id) - (size_t)len,
+                        ":sramecc%c", sign[d->sramecc]);
+    if (d->xnack)
+        snprintf(d->target_id + len, sizeof(d->target_id) - (size_t)len,
+                 ":xnack%c", sign[d->xnack]);
+    ndevices++;
+    return true;
+}
+
+static void make_devices(void)
+{
+    const char *list = getenv("KPK_SIM_DEVICES");
+
+    if (!list || !*list)
+        list = default_devices;
+    if (strcmp(list, "none") == 0)
+        return;
+    while (*list) {
+        size_t n = strcspn(list, ",");
+
+        if (!add_device(list, n)) {
+            ndevices = 0;
+            return;
+        }
+        list += n;
+        if (*list == ',')
+            list++;
+    }
+}
+
+int sim_device_count(void)
+{
+    pthread_once(&once, make_devices);
+    return ndevices;
+}
+
+struct sim_device *sim_device_get(int ordinal)
+{
+    pthread_once(&once, make_devices);
+    return ordinal >= 0 && ordinal < ndevices ? &devices[ordinal] : NULL;
+}
+
+const char *sim_device_error(void)
+{
+    pthread_once(&once, make_devices);
+    return error[0] ? error : NULL;
+}
