@@ -130,9 +130,8 @@ LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
 # What the command reads as the generator does; it needs the C library alone.
 CMD_BASE := $(addprefix src/base/,hipk.c kpak.c msgpack_scan.c sha256.c)
 CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) $(CMD_BASE))
-$(CMD_OBJECTS): $(PACK_HEADER)
 $(H)/obj/src/cmd/own_pack.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
-$(H)/obj/src/cmd/own_pack.o: $(B)/stamp/name
+$(H)/obj/src/cmd/own_pack.o: $(PACK_HEADER) $(B)/stamp/name
 
 lib: $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS) ## build the archive and the pack's headers only
 hsaco: $(call KPACK_ESC,$(PACK_HSACOS)) ## build the code objects only: build/hsaco/TARGET/NAME.hsaco

@@ -64,9 +64,11 @@ $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(BUILD_TESTED:%.c=$(H)/obj/
 GPU := $(wildcard /dev/kfd)
 ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES))
 # Packs beside the main one are built by a make of their own. It sets its number
-# of jobs itself, so it does not take this make's job server.
+# of jobs itself, so it does not take this make's job server. The generator and
+# the runtime's objects are this make's.
 pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN=$(B)/kpack-gen \
-  COMPRESS=none EMBED=xxd IMPORT= MODULES= $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
+  LIB_OBJECTS='$(LIB_OBJECTS)' COMPRESS=none EMBED=xxd IMPORT= MODULES= \
+  $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
 
 include tests/ways/ways.mk
 include tests/matrix/matrix.mk
@@ -108,14 +110,24 @@ check-unit: all $(if $(SAN),unsanitized-sim,sim) $(UNIT_TESTS) $(BUILD_TESTS) ##
 	@$(call RUN_TESTS,$(subst $(H)/sim,$(B)/sim,$(ON_GPU))) $(UNIT_TESTS) $(BUILD_TESTS)
 unsanitized-sim:
 	@$(MAKE) --no-print-directory SAN= sim
-check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS)) ## run the tests that take seconds
-	@$(call RUN_TESTS,$(ON_GPU)) $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS))
+# Builds one code object of the main pack, so that it answers within three
+# minutes in a new tree. Tests that need a pack take one of two modules for one
+# target.
+FAST_MODULES := vector_add affine
+FAST_ARCH    := gfx942
+FAST_TESTS    = $(patsubst $(B)/%,$(B)/fast/%,$(UNIT_TESTS) $(FAST_MODULES:%=$(H)/test/kernels/%))
+FAST_SCRIPTS := tests/build/lint.sh tests/build/header.sh
+check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(B)/hsaco/$(FAST_ARCH)/vector_add.hsaco $(SIM_TESTS) $(BUILD_TESTS) ## run the tests that take seconds, on a pack of two modules: three minutes in a new tree
+	@$(pack_make) MODULES='$(FAST_MODULES)' ARCHS=$(FAST_ARCH) B=$(B)/fast unit-tests kernel-tests
+	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(FAST_ARCH)) \
+	  $(FAST_SCRIPTS) $(FAST_TESTS) $(SIM_TESTS) $(BUILD_TESTS)
+unit-tests: $(UNIT_TESTS)
+kernel-tests: $(KERNEL_TESTS)
 
 # In full what tests/build/wide.sh takes a sample of.
-kernel-tests: $(KERNEL_TESTS)
 WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
-check-wide: sim $(B)/kpack-gen ## test the kernels on a simulated GPU of each family, through the code objects of ARCHS=wide
+check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS) ## test the kernels on a simulated GPU of each family, through the code objects of ARCHS=wide
 	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
 	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(WIDE_DEVICES)) $(call longest_first,$(WIDE_TESTS))
 
-.PHONY: tests check check-unit unsanitized-sim check-fast check-races kernel-tests check-wide
+.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-races check-wide

@@ -76,7 +76,7 @@ bare
 check "deps lib" gen/deps lib
 check "needs no LLVM headers" lacks llvm-22-dev
 bare
-check "deps check-fast" gen/deps check-fast
+check "deps check-unit" gen/deps check-unit
 check "needs cmocka and MPFR" has libcmocka-dev libmpfr-dev
 check "but no lint" lacks clang-tidy
 bare

@@ -1,11 +1,11 @@
 #!/bin/sh
-# header.sh - kpack.h in C and C++, and the library under ThreadSanitizer
+# header.sh - kpack.h in C and C++
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
 cd "$ROOT" || exit 1
 
-B=${B:-build} H=${H:-build} CC=${CC:-cc}
+CC=${CC:-cc}
 
 # ---- the header compiles, alone, in every language it promises ----
 
@@ -83,28 +83,5 @@ done
 
 printf '#include <kpack.h>\nkpk_kernel k;\n' >"$WORK/opaque.c"
 check "kernels are opaque" sh -c "! $CC -Iinclude -c -o '$WORK/out.o' '$WORK/opaque.c'"
-
-# ---- loading once, seen by ThreadSanitizer ----
-
-# Only where this run is no sanitizer's own.
-if [ "$B" = "$H" ]; then
-    tsan="$WORK/test_threads"
-    build_tsan() {
-        # shellcheck disable=SC2086
-        $CC -std=c11 -D_DEFAULT_SOURCE= -g -O1 -fsanitize=thread -pthread -fPIC \
-            -Iinclude -Isrc -Itests/unit -o "$tsan" src/*.c \
-            tests/unit/test_threads.c tests/unit/test_pack.c \
-            tests/unit/fake_load.c -lcmocka -ldl &&
-            $CC -std=c11 -D_DEFAULT_SOURCE= -g -O1 -fsanitize=thread -pthread -fPIC -shared \
-                -Wl,-soname,libamdhip64.so.6 -Iinclude -Itests/unit \
-                -o "$WORK/fake_hip.so" tests/unit/fake_hip.c
-    }
-    check "test_threads builds with ThreadSanitizer" build_tsan
-    # Older ThreadSanitizers do not find their place at every random address.
-    still=
-    setarch -R true 2>/dev/null && still="setarch -R"
-    # shellcheck disable=SC2086 # words
-    check "test_threads under ThreadSanitizer" env TSAN_OPTIONS=halt_on_error=1 $still "$tsan"
-fi
 
 finish

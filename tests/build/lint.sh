@@ -11,16 +11,16 @@ set -u
 cd "$ROOT" || exit 1
 
 case $(clang-format --version 2>/dev/null) in
-*" version 14."*) check "every file is formatted" plain_make B="$WORK/lint" lint-format ;;
+*" version 14."*) check "every file is formatted" plain_make B="${B:-build}" lint-format ;;
 *) skip "there is no clang-format 14" ;;
 esac
 case $(shellcheck --version 2>/dev/null) in
-*"version: 0.9."*) check "shellcheck finds nothing" plain_make B="$WORK/lint" lint-shell ;;
+*"version: 0.9."*) check "shellcheck finds nothing" plain_make B="${B:-build}" lint-shell ;;
 *) skip "there is no shellcheck 0.9" ;;
 esac
-check "the pages have every setting" plain_make B="$WORK/lint" lint-settings
-check "no folder has too many sentences that point" plain_make B="$WORK/lint" lint-sentences
-check "includes follow the rooms' table, and go in no circle" plain_make B="$WORK/lint" lint-rooms
+check "the pages have every setting" plain_make B="${B:-build}" lint-settings
+check "no folder has too many sentences that point" plain_make B="${B:-build}" lint-sentences
+check "includes follow the rooms' table, and go in no circle" plain_make B="${B:-build}" lint-rooms
 
 # ---- it would tell ----
 

@@ -43,7 +43,7 @@ $(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 	@mkdir -p $(@D)
 	@$(call runner,$<)
 
-$(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) $(B)/program/gfx942/streams.hsaco
+$(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) $(B)/program/gfx942/streams.hsaco $(B)/program/gfx1100/textures.hsaco
 
 # It loads the library by its path: a static program has no other way.
 $(H)/test/program/static: tests/sim/programs/static.c $(SIM_LIB)
