@@ -6,9 +6,9 @@
  * after the other.
  */
 #include "model/arch.h"
+#include "model/tokenizer.h"
 #include "scratch.h"
 #include "tiny.h"
-#include "model/tokenizer.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "harness.h"
 #include "model/pretoken.h"
 #include "model/specials.h"
-#include "tiny.h"
 #include "model/tokenizer.h"
+#include "tiny.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -39,8 +39,7 @@ template <typename T> struct FewTile {
     }
 };
 
-/* ---- columns of B along K: lanes along K, 8 columns for every 32 lanes ------
- */
+/* ---- columns of B along K: lanes along K, 32 for 8 columns ---- */
 
 /*
  * Sums of 64 values over 32 lanes. Each step halves the values that a lane is

@@ -5,8 +5,8 @@
  * FORMAT Q4_K_M is llama.cpp's mixture of Q4_K and Q6_K. In every quantized
  * model the matrix that logits come from is Q6_K, as llama.cpp's are.
  */
-#include "model/gguf.h"
 #include "../../model/tiny.h"
+#include "model/gguf.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_hip_abi.c - the simulated runtime's declarations are HIP's */
-#include "sim/hip/abi.h"
 #include "facts.h"
+#include "sim/hip/abi.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,8 +10,7 @@
 
 #include "matrix/rows8_tile.h"
 
-/* ---- a warp's steps --------------------------------------------------------
- */
+/* ---- a warp's steps ---- */
 
 /* B along K: a piece of columns l/4 and l/4 + 8, and of row l/4 of A. */
 template <typename T> struct FewAlongStep {
