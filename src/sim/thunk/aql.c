@@ -1,5 +1,12 @@
 /* aql.c - the packets of HSA's queues, and AMD's own among them */
-#include "thunk.h"
+#include "aql.h"
+
+#include "hsa_signal.h"
+#include "kernel_packet.h"
+#include "node.h"
+#include "ring.h"
+
+#include "../base/allocation.h"
 
 #include <string.h>
 

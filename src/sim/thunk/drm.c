@@ -7,13 +7,17 @@
  * the offset that the kernel's driver gives.
  *
  * Here all such memory lies in one file, every piece at an offset of its own. A
- * GPU's mapping is an allocation in the core's table. An export is a file
- * that names the piece; another process cannot import it.
+ * GPU's mapping is an allocation in the table of base/allocation.h. An export
+ * is a file that names the piece; another process cannot import it.
  */
 #define _GNU_SOURCE
 #include "drm.h"
 
-#include "thunk.h"
+#include "kmt.h"
+#include "node.h"
+
+#include "../base/allocation.h"
+#include "../base/processor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* drm.h - memory without an address, for alloc.c */
+/* drm.h - memory without an address, for kmt_alloc.c */
 #ifndef SIM_THUNK_DRM_H
 #define SIM_THUNK_DRM_H
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define KMT_API __attribute__((visibility("default")))
+
 typedef enum {
     KMT_OK = 0,
     KMT_ERROR = 1,

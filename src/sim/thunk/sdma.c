@@ -4,7 +4,13 @@
  * and a variant in the next. Indices count bytes and never wrap. A packet's
  * accesses to memory are checked like a kernel's.
  */
-#include "thunk.h"
+#include "sdma.h"
+
+#include "hsa_signal.h"
+#include "kmt.h"
+#include "kmt_event.h"
+#include "node.h"
+#include "ring.h"
 
 #include <stdio.h>
 #include <string.h>

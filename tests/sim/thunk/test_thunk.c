@@ -2,7 +2,11 @@
  *
  * Queues are written as ROCr writes them, in memory that the thunk gave.
  */
-#include "sim/thunk/thunk.h"
+#include "sim/base/allocation.h"
+#include "sim/thunk/hsa_signal.h"
+#include "sim/thunk/kmt.h"
+#include "sim/thunk/node.h"
+#include "sim/thunk/ring.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,14 +1,17 @@
-/* alloc.c - memory that ROCr allocates, maps for GPUs and asks about
+/* kmt_alloc.c - memory that ROCr allocates, maps for GPUs and asks about
  *
- * Host and GPUs use the same addresses. The core's table of allocations has
+ * Host and GPUs use the same addresses. The table of base/allocation.h has
  * every piece, so that each access of a kernel is checked.
  * ROCr hands out parts of larger blocks to programs: the checks know blocks.
  */
 #define _GNU_SOURCE
-#include "thunk.h"
-
 #include "drm.h"
-#include "register.h"
+#include "kmt.h"
+#include "kmt_register.h"
+#include "node.h"
+
+#include "../base/allocation.h"
+#include "../base/processor.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* register.h - memory of the program's own that GPUs may use for a while */
-#ifndef SIM_THUNK_REGISTER_H
-#define SIM_THUNK_REGISTER_H
+/* kmt_register.h - memory of the program's own that GPUs may use for a while */
+#ifndef SIM_THUNK_KMT_REGISTER_H
+#define SIM_THUNK_KMT_REGISTER_H
 
 #include "kmt.h"
 

@@ -1,5 +1,14 @@
-/* kernel.c - a kernel dispatch packet becomes a dispatch of the core */
-#include "thunk.h"
+/* kernel_packet.c - a kernel dispatch packet becomes a dispatch of the core */
+#include "kernel_packet.h"
+
+#include "hsa_signal.h"
+#include "kernel_symbol.h"
+#include "kmt.h"
+#include "kmt_event.h"
+#include "node.h"
+#include "ring.h"
+
+#include "../run/dispatch.h"
 
 #include <stdio.h>
 #include <string.h>

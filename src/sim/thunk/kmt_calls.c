@@ -1,11 +1,11 @@
-/* calls.c - opening and closing, and the calls that have nothing to do here
+/* kmt_calls.c - opening and closing, and the calls that have nothing to do here
  *
  * ROCr binds every name, and newer releases refuse a library that lacks one;
  * what is not there says so by its status.
  */
-#include "thunk.h"
-
-bool thunk_is_dtif;
+#include "kmt.h"
+#include "kmt_queue.h"
+#include "node.h"
 
 KMT_API kmt_status hsaKmtOpenKFD(void)
 {

@@ -1,4 +1,4 @@
-/* queue.c - queues, and the threads that do what is put into them
+/* kmt_queue.c - queues, and the threads that do what is put into them
  *
  * HIP 5's ROCr rings a doorbell by a store into memory, and so one thread, the
  * leader, looks at all queues in turn: busily while there has been work of
@@ -10,7 +10,13 @@
  * keep them from the processor that they need.
  */
 #define _GNU_SOURCE
-#include "thunk.h"
+#include "kmt_queue.h"
+
+#include "aql.h"
+#include "kmt.h"
+#include "node.h"
+#include "ring.h"
+#include "sdma.h"
 
 #include "../run/thread_pool.h"
 

@@ -1,10 +1,12 @@
-/* symbol.c - the name of a kernel, from the loaded image that holds it
+/* kernel_symbol.c - the name of a kernel, from the loaded image that holds it
  *
  * ROCr loads a code object as one image, from the ELF header on. The dynamic
  * symbol table in it has each descriptor as NAME.kd. Nothing in an image is
  * relied on: what leads out of it ends the search.
  */
-#include "thunk.h"
+#include "kernel_symbol.h"
+
+#include "../base/allocation.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -1,12 +1,15 @@
-/* register.c - memory of the program's own that GPUs may use for a while
+/* kmt_register.c - memory of the program's own that GPUs may use for a while
  *
  * As from the driver, each registration has an address for GPUs that is not
  * the host's; HIP 5 relies on that. So ranges may overlap as they like. The
  * same range registered again is counted.
  */
-#include "register.h"
+#include "kmt_register.h"
 
-#include "thunk.h"
+#include "kmt.h"
+#include "node.h"
+
+#include "../base/allocation.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,10 +1,15 @@
-/* signal.c - HSA signals as the packet processors see them
+/* hsa_signal.c - HSA signals as the packet processors see them
  *
  * A signal's handle is the address of a record in memory that ROCr made with
  * the thunk: the value at 8, the mailbox and ID of an event at 16 and 24, times
  * of the packet's start and end at 32 and 40.
  */
-#include "thunk.h"
+#include "hsa_signal.h"
+
+#include "kmt_event.h"
+#include "node.h"
+
+#include "../base/allocation.h"
 
 #include <time.h>
 
@@ -17,14 +22,6 @@ struct signal {
 };
 
 _Static_assert(offsetof(struct signal, start) == 32, "times of a signal");
-
-uint64_t thunk_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 void *thunk_memory(uint64_t addr, uint64_t n)
 {

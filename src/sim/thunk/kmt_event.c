@@ -1,11 +1,15 @@
-/* event.c - events, the driver's way to wake who waits for a GPU
+/* kmt_event.c - events, the driver's way to wake who waits for a GPU
  *
  * One lock and one condition variable for all: events are set a few thousand
  * times a second at most, and a wait may be for many of them. ROCr holds a
  * pointer to the record that it was given, and reads faults from there.
  */
 #define _GNU_SOURCE
-#include "thunk.h"
+#include "kmt_event.h"
+
+#include "kmt.h"
+
+#include "../base/allocation.h"
 
 #include <errno.h>
 #include <pthread.h>

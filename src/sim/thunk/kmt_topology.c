@@ -1,6 +1,8 @@
-/* topology.c - the machine as ROCr finds it: a CPU node and one node per GPU */
-#include "thunk.h"
+/* kmt_topology.c - the machine as ROCr finds it: a CPU node, a node per GPU */
+#include "kmt.h"
+#include "node.h"
 
+#include "../base/processor.h"
 #include "../isa/wave.h"
 
 #include <stdio.h>

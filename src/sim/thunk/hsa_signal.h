@@ -1,0 +1,15 @@
+/* hsa_signal.h - HSA signals, which lie in ROCr's memory */
+#ifndef SIM_THUNK_HSA_SIGNAL_H
+#define SIM_THUNK_HSA_SIGNAL_H
+
+#include <stdint.h>
+
+/* Where [addr, addr + n) is in this process; NULL if the GPU may not. */
+void *thunk_memory(uint64_t addr, uint64_t n);
+int64_t thunk_signal_value(uint64_t signal);
+/* Completes a packet's signal, as a packet processor does; 0: no signal. */
+void thunk_signal_complete(uint64_t signal, uint64_t start, uint64_t end);
+/* Stores a value and wakes who waits for it. */
+void thunk_signal_store(uint64_t signal, int64_t value);
+
+#endif
