@@ -63,7 +63,7 @@ $(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
 # the one before it as its parent. Rows of a release stand together.
 $(SIM_MAP): src/sim/hip/functions.def
 	@mkdir -p $(@D)
-	@sed -n 's/^[A-Z]*(\([a-z]*\)_\([0-9]*\)_\([0-9]*\), \(.*\))$$/\1_\2.\3 \4/p; s/^[A-Z]*(\(hip_profiler_ext\|kpk_sim\), \(.*\))$$/\1 \2/p' $< | \
+	@sed -n 's/^[A-Z]*(\([a-z]*\)_\([0-9]*\)_\([0-9]*\), \(\w*\),.*/\1_\2.\3 \4/p; s/^[A-Z]*(\(hip_profiler_ext\|kpk_sim\), \(\w*\),.*/\1 \2/p' $< | \
 	  awk '$$1 != node { if (node) print "}" parent ";"; if (node) parent = " " node; \
 	         node = $$1; print node " {\nglobal:" } \
 	       { print "    " $$2 ";" } \

@@ -29,7 +29,7 @@ ROOMS = {
     "src/sim/isa":       "src/sim/base",
     "src/sim/run":       "src/sim/base src/sim/isa",
     "src/sim/hip":       "src/sim/base src/sim/isa src/sim/run",
-    "src/sim/thunk":     "src/sim/base src/sim/isa src/sim/run src/sim/hip",
+    "src/sim/thunk":     "src/sim/base src/sim/isa src/sim/run",
 
     "gen/util":          "src",
     "gen/read":          "include src src/base gen/util",
@@ -42,7 +42,7 @@ ROOMS = {
 
     "tests":             "",
     "tests/sim":         "src/sim/base src/sim/isa src/sim/hip tests",
-    "tests/sim/thunk":   "src/sim/thunk",
+    "tests/sim/thunk":   "src/sim/base src/sim/thunk",
 }
 # Folders whose files are read; others are only included.
 READ = ("include", "src", "gen", "tests/sim")
@@ -60,7 +60,6 @@ KNOWN = {
     ("src/sim/base/reservation", "src/sim/run/dispatch"),
     ("src/sim/base/host_access", "src/sim/run/dispatch"),
     ("src/sim/base/allocation", "src/sim/base/host_access"),
-    ("src/sim/hip/runtime", "src/sim/hip/hostcall"),
     ("src/sim/isa/vmem", "src/sim/isa/lds_marks"),
     ("src/sim/isa/vmem", "src/sim/isa/work_count"),
     ("src/sim/isa/wave", "src/sim/run/dispatch"),

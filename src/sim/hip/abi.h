@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What the library exports. */
+#define HIP_API __attribute__((visibility("default")))
+
 /* X(number, name, phrase); where numbers repeat the first row names them. */
 #define HIP_ERROR_TABLE(X)                                                     \
     X(0, hipSuccess, "no error")                                               \
@@ -259,7 +262,7 @@ typedef union {
     uint64_t pad[6];
 } hipStreamBatchMemOpParams;
 
-/* From 6.0 on; copy_driver.c knows the older one. */
+/* From 6.0 on; hip_copy_driver.c knows the older one. */
 typedef struct {
     size_t srcXInBytes, srcY, srcZ, srcLOD;
     int srcMemoryType;

@@ -1,14 +1,211 @@
-/* graph.c - graphs as such: nodes, edges, clones, and questions about them */
+/* graph.c - graphs: nodes, their work, edges, clones */
 #include "graph.h"
+
+#include "handle.h"
+#include "hip_graph_memory.h"
+#include "hip_module.h"
+#include "hip_stream_value.h"
+#include "hip_user_object.h"
+#include "kernel_op.h"
+#include "process_state.h"
+
+#include "../base/code_object.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static uint64_t last_id;
 
+/* ---- a node's work ------------------------------------------------------- */
+
+static void kernel_node_free(struct kernel_node *k)
+{
+    if (k->launch.function)
+        loaded_unref(k->launch.function->loaded);
+    free(k->bytes);
+    free(k->params);
+    memset(k, 0, sizeof(*k));
+}
+
+static uint32_t bytes_of_args(const struct sim_kernel *kernel)
+{
+    uint32_t end = 0, i;
+
+    for (i = 0; i < kernel->nexplicit; i++)
+        if (end < kernel->args[i].offset + kernel->args[i].size)
+            end = kernel->args[i].offset + kernel->args[i].size;
+    return end;
+}
+
+/* Copies the arguments' present values. */
+static hipError_t take_params(struct kernel_node *k, void **params)
+{
+    const struct sim_kernel *kernel = k->launch.function->kernel;
+    uint32_t i;
+
+    k->nbytes = bytes_of_args(kernel);
+    k->bytes = calloc(1, k->nbytes + 1);
+    k->params = calloc((size_t)kernel->nexplicit + 1, sizeof(k->params[0]));
+    if (!k->bytes || !k->params)
+        return hipErrorOutOfMemory;
+    for (i = 0; i < kernel->nexplicit; i++) {
+        if (!params[i])
+            return hipErrorInvalidValue;
+        k->params[i] = k->bytes + kernel->args[i].offset;
+        memcpy(k->params[i], params[i], kernel->args[i].size);
+    }
+    return hipSuccess;
+}
+
+static hipError_t take_extra(struct kernel_node *k, void **extra)
+{
+    k->nbytes = *(const size_t *)extra[3];
+    k->bytes = calloc(1, k->nbytes + 1);
+    if (!k->bytes)
+        return hipErrorOutOfMemory;
+    if (extra[1] && k->nbytes)
+        memcpy(k->bytes, extra[1], k->nbytes);
+    return hipSuccess;
+}
+
+/* Pointers into the node itself, which may have been copied. */
+static void point_at_own(struct kernel_node *k)
+{
+    k->launch.params = k->params;
+    k->launch.extra = NULL;
+    if (k->params)
+        return;
+    k->extra[0] = (void *)HIP_LAUNCH_PARAM_BUFFER_POINTER;
+    k->extra[1] = k->bytes;
+    k->extra[2] = (void *)HIP_LAUNCH_PARAM_BUFFER_SIZE;
+    k->extra[3] = &k->nbytes;
+    k->extra[4] = (void *)HIP_LAUNCH_PARAM_END;
+    k->launch.extra = k->extra;
+}
+
+hipError_t graph_node_set_kernel(struct kernel_node *k,
+                                 const struct launch *launch, const void *func)
+{
+    struct kernel_node fresh = {
+        .func = func, .launch = *launch, .attribute = k->attribute};
+    void *none[1] = {NULL};
+    hipError_t error;
+
+    memcpy(fresh.value, k->value, sizeof(fresh.value));
+    fresh.launch.start = fresh.launch.stop = NULL;
+    loaded_ref(launch->function->loaded);
+    error = launch->extra
+                ? take_extra(&fresh, launch->extra)
+                : take_params(&fresh, launch->params ? launch->params : none);
+    if (error != hipSuccess) {
+        kernel_node_free(&fresh);
+        return error;
+    }
+    kernel_node_free(k);
+    *k = fresh;
+    point_at_own(k);
+    return hipSuccess;
+}
+
+void graph_node_free_work(hipGraphNode_t node)
+{
+    if (node->type == NODE_KERNEL)
+        kernel_node_free(&node->u.kernel);
+    if (node->type == NODE_GRAPH)
+        graph_free(node->u.child);
+    if (node->type == NODE_MEM_ALLOC || node->type == NODE_MEM_FREE)
+        graph_memory_unref(node->u.memory.memory);
+    if (node->type == NODE_BATCH)
+        free(node->u.batch.paramArray);
+}
+
+/* The context is the calling thread's in any case. */
+hipError_t graph_node_set_batch(hipGraphNode_t node,
+                                const hipBatchMemOpNodeParams *p)
+{
+    hipStreamBatchMemOpParams *list;
+    hipError_t error = p && p->flags == 0
+                           ? value_batch_check(p->paramArray, p->count)
+                           : hipErrorInvalidValue;
+
+    if (error != hipSuccess)
+        return error;
+    list = calloc(p->count, sizeof(*list));
+    if (!list)
+        return hipErrorOutOfMemory;
+    memcpy(list, p->paramArray, p->count * sizeof(*list));
+    free(node->u.batch.paramArray);
+    node->u.batch = *p;
+    node->u.batch.paramArray = list;
+    return hipSuccess;
+}
+
+hipError_t graph_node_copy_work(hipGraphNode_t to,
+                                const struct hipGraphNode *from)
+{
+    hipGraph_t child;
+
+    switch (from->type) {
+    case NODE_KERNEL:
+        to->u.kernel.attribute = from->u.kernel.attribute;
+        memcpy(to->u.kernel.value, from->u.kernel.value,
+               sizeof(to->u.kernel.value));
+        return graph_node_set_kernel(&to->u.kernel, &from->u.kernel.launch,
+                                     from->u.kernel.func);
+    case NODE_GRAPH:
+        child = graph_clone(from->u.child);
+        if (!child)
+            return hipErrorOutOfMemory;
+        graph_free(to->u.child);
+        to->u.child = child;
+        return hipSuccess;
+    case NODE_MEM_ALLOC:
+    case NODE_MEM_FREE:
+        graph_memory_ref(from->u.memory.memory);
+        graph_memory_unref(to->u.memory.memory);
+        to->u = from->u;
+        return hipSuccess;
+    case NODE_BATCH:
+        return graph_node_set_batch(to, &from->u.batch);
+    default:
+        to->u = from->u;
+        return hipSuccess;
+    }
+}
+
+hipError_t graph_node_set_alloc(hipGraphNode_t node, hipMemAllocNodeParams *p)
+{
+    enum { PINNED = 1, ON_DEVICE = 1 };
+    struct graph_memory *m;
+
+    if (!p)
+        return hipErrorInvalidValue;
+    p->dptr = NULL;
+    if (!p->bytesize || p->poolProps.allocType != PINNED ||
+        p->poolProps.location.type != ON_DEVICE ||
+        !process_device(p->poolProps.location.id))
+        return hipErrorInvalidValue;
+    m = graph_memory_new(process_device(p->poolProps.location.id), p->bytesize);
+    if (!m)
+        return hipErrorOutOfMemory;
+    p->dptr = graph_memory_address(m);
+    node->u.memory = (struct memory_node){m, *p};
+    return hipSuccess;
+}
+
+hipError_t graph_node_set_free(hipGraphNode_t node, void *ptr)
+{
+    struct graph_memory *m = ptr ? graph_memory_to_free(ptr) : NULL;
+
+    if (!m)
+        return hipErrorInvalidValue;
+    node->u.memory = (struct memory_node){.memory = m, .params = {.dptr = ptr}};
+    return hipSuccess;
+}
+
 /* ---- nodes and edges ---------------------------------------------------- */
 
-bool node_add_dep(hipGraphNode_t node, hipGraphNode_t dep)
+bool graph_node_add_dep(hipGraphNode_t node, hipGraphNode_t dep)
 {
     hipGraphNode_t *grown =
         realloc(node->deps, (node->ndeps + 1) * sizeof(node->deps[0]));
@@ -20,8 +217,8 @@ bool node_add_dep(hipGraphNode_t node, hipGraphNode_t dep)
     return true;
 }
 
-static bool depends_on(const struct hipGraphNode *node,
-                       const struct hipGraphNode *dep)
+bool graph_node_depends_on(const struct hipGraphNode *node,
+                           const struct hipGraphNode *dep)
 {
     size_t i;
 
@@ -31,7 +228,7 @@ static bool depends_on(const struct hipGraphNode *node,
     return false;
 }
 
-static void drop_dep(hipGraphNode_t node, const struct hipGraphNode *dep)
+void graph_node_drop_dep(hipGraphNode_t node, const struct hipGraphNode *dep)
 {
     size_t i, kept = 0;
 
@@ -64,7 +261,7 @@ static hipGraphNode_t new_node(hipGraph_t graph, enum node_type type)
 static void free_node(hipGraphNode_t node)
 {
     handle_remove(node, HANDLE_NODE);
-    node_free_work(node);
+    graph_node_free_work(node);
     free(node->deps);
     free(node);
 }
@@ -98,7 +295,7 @@ hipError_t graph_add(hipGraph_t graph, enum node_type type,
     if (!node)
         return hipErrorOutOfMemory;
     for (i = 0; i < ndeps; i++)
-        if (!node_add_dep(node, deps[i])) {
+        if (!graph_node_add_dep(node, deps[i])) {
             graph_remove(node);
             return hipErrorOutOfMemory;
         }
@@ -112,7 +309,7 @@ void graph_remove(hipGraphNode_t node)
     size_t i, kept = 0;
 
     for (i = 0; i < graph->nnodes; i++) {
-        drop_dep(graph->nodes[i], node);
+        graph_node_drop_dep(graph->nodes[i], node);
         if (graph->nodes[i] != node)
             graph->nodes[kept++] = graph->nodes[i];
     }
@@ -140,7 +337,7 @@ void graph_free(hipGraph_t graph)
     if (!graph)
         return;
     handle_remove(graph, HANDLE_GRAPH);
-    graph_let_go(graph);
+    user_object_let_go(&graph->held);
     for (i = 0; i < graph->nnodes; i++)
         free_node(graph->nodes[i]);
     free(graph->nodes);
@@ -165,7 +362,7 @@ static bool clone_nodes(hipGraph_t to, const struct ihipGraph *from)
         const struct hipGraphNode *node = from->nodes[i];
         hipGraphNode_t copy = new_node(to, node->type);
 
-        if (!copy || node_copy_work(copy, node) != hipSuccess)
+        if (!copy || graph_node_copy_work(copy, node) != hipSuccess)
             return false;
         copy->id = node->id;
         copy->enabled = node->enabled;
@@ -173,7 +370,7 @@ static bool clone_nodes(hipGraph_t to, const struct ihipGraph *from)
     /* Dependencies may come later in the order of creation. */
     for (i = 0; i < from->nnodes; i++)
         for (k = 0; k < from->nodes[i]->ndeps; k++)
-            if (!node_add_dep(
+            if (!graph_node_add_dep(
                     to->nodes[i],
                     graph_node_by_id(to, from->nodes[i]->deps[k]->id)))
                 return false;
@@ -184,7 +381,8 @@ hipGraph_t graph_clone(hipGraph_t graph)
 {
     hipGraph_t clone = graph_new();
 
-    if (clone && (!clone_nodes(clone, graph) || !graph_hold_as(clone, graph))) {
+    if (clone && (!clone_nodes(clone, graph) ||
+                  !user_object_hold_as(&clone->held, graph->held))) {
         graph_free(clone);
         return NULL;
     }
@@ -226,223 +424,4 @@ hipGraphNode_t *graph_order(hipGraph_t graph)
         return order;
     free(order);
     return NULL;
-}
-
-/* ---- HIP's functions ---------------------------------------------------- */
-
-HIP_API hipError_t hipGraphCreate(hipGraph_t *graph, unsigned flags)
-{
-    ENTER();
-    if (!graph || flags != 0)
-        LEAVE(hipErrorInvalidValue);
-    *graph = graph_new();
-    LEAVE(*graph ? hipSuccess : hipErrorOutOfMemory);
-}
-
-HIP_API hipError_t hipGraphDestroy(hipGraph_t graph)
-{
-    ENTER();
-    if (!handle_valid(graph, HANDLE_GRAPH))
-        LEAVE(hipErrorInvalidValue);
-    graph_free(graph);
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipGraphClone(hipGraph_t *clone, hipGraph_t graph)
-{
-    ENTER();
-    if (!clone || !handle_valid(graph, HANDLE_GRAPH))
-        LEAVE(hipErrorInvalidValue);
-    *clone = graph_clone(graph);
-    LEAVE(*clone ? hipSuccess : hipErrorOutOfMemory);
-}
-
-HIP_API hipError_t hipGraphNodeFindInClone(hipGraphNode_t *out,
-                                           hipGraphNode_t original,
-                                           hipGraph_t clone)
-{
-    hipGraphNode_t found;
-
-    ENTER();
-    if (!out || !handle_valid(original, HANDLE_NODE) ||
-        !handle_valid(clone, HANDLE_GRAPH) || !clone->is_clone)
-        LEAVE(hipErrorInvalidValue);
-    found = graph_node_by_id(clone, original->id);
-    if (!found)
-        LEAVE(hipErrorInvalidValue);
-    *out = found;
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipGraphDestroyNode(hipGraphNode_t node)
-{
-    ENTER();
-    if (!handle_valid(node, HANDLE_NODE))
-        LEAVE(hipErrorInvalidValue);
-    graph_remove(node);
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipGraphNodeGetType(hipGraphNode_t node, int *type)
-{
-    ENTER();
-    if (!handle_valid(node, HANDLE_NODE) || !type)
-        LEAVE(hipErrorInvalidValue);
-    /* Up to 5.x 0 was none. */
-    *type = (int)node->type + (rt.release < 6);
-    LEAVE(hipSuccess);
-}
-
-/* ---- edges ---- */
-
-static hipError_t check_edges(hipGraph_t graph, const hipGraphNode_t *from,
-                              const hipGraphNode_t *to, size_t n)
-{
-    size_t i;
-
-    if (!handle_valid(graph, HANDLE_GRAPH) || (n && (!from || !to)))
-        return hipErrorInvalidValue;
-    for (i = 0; i < n; i++)
-        if (from[i] == to[i] || !handle_valid(from[i], HANDLE_NODE) ||
-            !handle_valid(to[i], HANDLE_NODE) || from[i]->graph != graph ||
-            to[i]->graph != graph)
-            return hipErrorInvalidValue;
-    return hipSuccess;
-}
-
-HIP_API hipError_t hipGraphAddDependencies(hipGraph_t graph,
-                                           const hipGraphNode_t *from,
-                                           const hipGraphNode_t *to, size_t n)
-{
-    hipError_t error;
-    size_t i;
-
-    ENTER();
-    error = check_edges(graph, from, to, n);
-    for (i = 0; i < n && error == hipSuccess; i++)
-        if (depends_on(to[i], from[i]))
-            error = hipErrorInvalidValue;
-        else if (!node_add_dep(to[i], from[i]))
-            error = hipErrorOutOfMemory;
-    LEAVE(error);
-}
-
-HIP_API hipError_t hipGraphRemoveDependencies(hipGraph_t graph,
-                                              const hipGraphNode_t *from,
-                                              const hipGraphNode_t *to,
-                                              size_t n)
-{
-    hipError_t error;
-    size_t i;
-
-    ENTER();
-    error = check_edges(graph, from, to, n);
-    for (i = 0; i < n && error == hipSuccess; i++)
-        if (!depends_on(to[i], from[i]))
-            error = hipErrorInvalidValue;
-    for (i = 0; i < n && error == hipSuccess; i++)
-        drop_dep(to[i], from[i]);
-    LEAVE(error);
-}
-
-/* ---- lists ---- */
-
-/* Without room for a list only its length is told; room that is left is
- * filled with NULL. */
-hipError_t give_nodes(hipGraphNode_t *out, size_t *n,
-                      const hipGraphNode_t *nodes, size_t count)
-{
-    size_t i;
-
-    if (out)
-        for (i = 0; i < *n; i++)
-            out[i] = i < count ? nodes[i] : NULL;
-    if (!out || *n > count)
-        *n = count;
-    return hipSuccess;
-}
-
-HIP_API hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *out,
-                                    size_t *n)
-{
-    ENTER();
-    if (!handle_valid(graph, HANDLE_GRAPH) || !n)
-        LEAVE(hipErrorInvalidValue);
-    LEAVE(give_nodes(out, n, graph->nodes, graph->nnodes));
-}
-
-HIP_API hipError_t hipGraphGetRootNodes(hipGraph_t graph, hipGraphNode_t *out,
-                                        size_t *n)
-{
-    hipGraphNode_t *roots;
-    size_t count = 0, i;
-
-    ENTER();
-    if (!handle_valid(graph, HANDLE_GRAPH) || !n)
-        LEAVE(hipErrorInvalidValue);
-    roots = calloc(graph->nnodes + 1, sizeof(roots[0]));
-    if (!roots)
-        LEAVE(hipErrorOutOfMemory);
-    for (i = 0; i < graph->nnodes; i++)
-        if (graph->nodes[i]->ndeps == 0)
-            roots[count++] = graph->nodes[i];
-    give_nodes(out, n, roots, count);
-    free(roots);
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node,
-                                               hipGraphNode_t *out, size_t *n)
-{
-    ENTER();
-    if (!handle_valid(node, HANDLE_NODE) || !n)
-        LEAVE(hipErrorInvalidValue);
-    LEAVE(give_nodes(out, n, node->deps, node->ndeps));
-}
-
-HIP_API hipError_t hipGraphNodeGetDependentNodes(hipGraphNode_t node,
-                                                 hipGraphNode_t *out, size_t *n)
-{
-    hipGraphNode_t *found;
-    size_t count = 0, i;
-
-    ENTER();
-    if (!handle_valid(node, HANDLE_NODE) || !n)
-        LEAVE(hipErrorInvalidValue);
-    found = calloc(node->graph->nnodes + 1, sizeof(found[0]));
-    if (!found)
-        LEAVE(hipErrorOutOfMemory);
-    for (i = 0; i < node->graph->nnodes; i++)
-        if (depends_on(node->graph->nodes[i], node))
-            found[count++] = node->graph->nodes[i];
-    give_nodes(out, n, found, count);
-    free(found);
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipGraphGetEdges(hipGraph_t graph, hipGraphNode_t *from,
-                                    hipGraphNode_t *to, size_t *n)
-{
-    hipGraphNode_t *ends[2];
-    size_t count = 0, given, i, k;
-
-    ENTER();
-    if (!handle_valid(graph, HANDLE_GRAPH) || !n || !from != !to)
-        LEAVE(hipErrorInvalidValue);
-    for (i = 0; i < graph->nnodes; i++)
-        count += graph->nodes[i]->ndeps;
-    ends[0] = calloc(2 * count + 1, sizeof(ends[0][0]));
-    if (!ends[0])
-        LEAVE(hipErrorOutOfMemory);
-    ends[1] = ends[0] + count;
-    for (i = 0, count = 0; i < graph->nnodes; i++)
-        for (k = 0; k < graph->nodes[i]->ndeps; k++) {
-            ends[0][count] = graph->nodes[i]->deps[k];
-            ends[1][count++] = graph->nodes[i];
-        }
-    given = *n;
-    give_nodes(from, &given, ends[0], count);
-    give_nodes(to, n, ends[1], count);
-    free(ends[0]);
-    LEAVE(hipSuccess);
 }

@@ -1,16 +1,17 @@
-/* graph.h - graphs, their nodes, and what captures streams into them
+/* graph.h - graphs and their nodes
  *
  * A node keeps what the call that it stands for was given, with arguments of
  * kernels by value; launching a graph makes those calls again, node after node
  * in an order that the edges allow, on the stream that it is launched into.
  *
  * Threads: as in HIP, a graph belongs to one thread at a time. Captures share
- * state under a lock in capture.c.
+ * state under a lock in capture_state.c.
  */
 #ifndef SIM_HIP_GRAPH_H
 #define SIM_HIP_GRAPH_H
 
-#include "runtime.h"
+#include "fill_op.h"
+#include "kernel_op.h"
 
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphNode *hipGraphNode_t;
@@ -67,6 +68,8 @@ typedef struct {
     void *dptr;
 } hipMemAllocNodeParams;
 
+struct graph_memory;
+
 struct memory_node {
     struct graph_memory *memory; /* NULL: a pool's is freed */
     hipMemAllocNodeParams params;
@@ -100,11 +103,13 @@ struct hipGraphNode {
     } u;
 };
 
+struct user_held;
+
 struct ihipGraph {
     hipGraphNode_t *nodes; /* in order of creation */
     size_t nnodes;
     bool is_clone;
-    struct held *held; /* users' objects, graph_attr.c */
+    struct user_held *held; /* users' objects */
 };
 
 /* A copy of a graph, taken at instantiation, with its nodes' running order. */
@@ -115,8 +120,6 @@ struct hipGraphExec {
     uint64_t flags;
 };
 
-/* ---- graph.c ---- */
-
 hipGraph_t graph_new(void);
 void graph_free(hipGraph_t graph);
 hipGraph_t graph_clone(hipGraph_t graph);
@@ -125,48 +128,25 @@ hipError_t graph_add(hipGraph_t graph, enum node_type type,
                      const hipGraphNode_t *deps, size_t ndeps,
                      hipGraphNode_t *out);
 void graph_remove(hipGraphNode_t node);
-bool node_add_dep(hipGraphNode_t node, hipGraphNode_t dep);
 hipGraphNode_t graph_node_by_id(hipGraph_t graph, uint64_t id);
 /* Every node behind those that it depends on; NULL on a cycle. Free it. */
 hipGraphNode_t *graph_order(hipGraph_t graph);
-/* Copies `count` nodes out by HIP's rule for lists. */
-hipError_t give_nodes(hipGraphNode_t *out, size_t *n,
-                      const hipGraphNode_t *nodes, size_t count);
 
-/* ---- graph_node.c ---- */
+bool graph_node_add_dep(hipGraphNode_t node, hipGraphNode_t dep);
+void graph_node_drop_dep(hipGraphNode_t node, const struct hipGraphNode *dep);
+bool graph_node_depends_on(const struct hipGraphNode *node,
+                           const struct hipGraphNode *dep);
 
-hipError_t alloc_node_set(hipGraphNode_t node, hipMemAllocNodeParams *p);
-hipError_t free_node_set(hipGraphNode_t node, void *ptr);
-hipError_t kernel_node_set(struct kernel_node *k, const struct launch *launch,
-                           const void *func);
+/* A node's work. */
+hipError_t graph_node_set_alloc(hipGraphNode_t node, hipMemAllocNodeParams *p);
+hipError_t graph_node_set_free(hipGraphNode_t node, void *ptr);
+hipError_t graph_node_set_kernel(struct kernel_node *k,
+                                 const struct launch *launch, const void *func);
+hipError_t graph_node_set_batch(hipGraphNode_t node,
+                                const hipBatchMemOpNodeParams *p);
 /* Copies the work (union u) of another node of the same type. */
-hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from);
-void node_free_work(hipGraphNode_t node);
-
-/* ---- graph_attr.c ---- */
-
-/* Holds what another graph holds; lets go of all. */
-bool graph_hold_as(hipGraph_t graph, const struct ihipGraph *from);
-void graph_let_go(hipGraph_t graph);
-
-/* ---- graph_memory.c ---- */
-
-struct graph_memory;
-struct graph_memory *graph_memory_new(struct device *device, uint64_t size);
-void *graph_memory_address(const struct graph_memory *m);
-struct graph_memory *graph_memory_ref(struct graph_memory *m);
-void graph_memory_unref(struct graph_memory *m);
-/* With a reference, the memory that begins there, if no node frees it yet. */
-struct graph_memory *graph_memory_to_free(const void *ptr);
-/* A graph with it becomes instantiated, which it may be once, or no more. */
-bool graph_memory_claim(struct graph_memory *m, bool claim);
-/* Allocates or frees on the queue. */
-hipError_t graph_memory_run(struct graph_memory *m, bool allocates,
-                            struct queue *q);
-bool graph_memory_is_allocated(const struct graph_memory *m);
-
-/* ---- graph_exec.c ---- */
-
-hipError_t graph_run(hipGraphNode_t *order, size_t n, struct queue *q);
+hipError_t graph_node_copy_work(hipGraphNode_t to,
+                                const struct hipGraphNode *from);
+void graph_node_free_work(hipGraphNode_t node);
 
 #endif

@@ -3,8 +3,10 @@
  * A set of pointers with their kinds, so that a stale or made-up handle is an
  * error and not a crash.
  */
-#include "runtime.h"
+#include "handle.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 struct slot {

@@ -3,7 +3,9 @@
  * hipRTC is AMD's compiler as a library. Programs that link hipRTC start;
  * their first call prints one sentence that hipRTC is not supported.
  */
-#include "runtime.h"
+#include "process_state.h"
+
+#include <pthread.h>
 
 enum { HIPRTC_SUCCESS = 0, HIPRTC_ERROR_INTERNAL_ERROR = 11 };
 
@@ -14,9 +16,10 @@ static void say_once(void)
 
     pthread_mutex_lock(&lock);
     if (!said)
-        complain("hipRTC is not there: it takes AMD's compiler into the "
-                 "process; compile the kernels beforehand, into the program "
-                 "or with hipcc --genco for hipModuleLoad()");
+        process_complain(
+            "hipRTC is not there: it takes AMD's compiler into the "
+            "process; compile the kernels beforehand, into the program "
+            "or with hipcc --genco for hipModuleLoad()");
     said = true;
     pthread_mutex_unlock(&lock);
 }

@@ -11,8 +11,12 @@
 #define _GNU_SOURCE
 #include "hostcall.h"
 
-#include "print.h"
+#include "kernel_print.h"
+#include "process_state.h"
 
+#include "../base/allocation.h"
+
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +136,7 @@ static void serve_message(uint64_t *values)
     }
     m = id < nmessages && messages[id].live ? &messages[id] : NULL;
     if (!m || !append(m, values + 1, descriptor >> LENGTH_AT & LENGTH_MASK)) {
-        complain("a kernel went on with a text that it had not begun");
+        process_complain("a kernel went on with a text that it had not begun");
         return;
     }
     if (!(descriptor & FLAG_END))
@@ -182,8 +186,9 @@ static void serve_lane(struct device *device, uint32_t service,
         serve_call(values);
         break;
     default:
-        complain("a kernel asked the host for service %u, which is not there",
-                 service);
+        process_complain(
+            "a kernel asked the host for service %u, which is not there",
+            service);
     }
 }
 

@@ -2,7 +2,7 @@
 #ifndef SIM_HIP_HOSTCALL_H
 #define SIM_HIP_HOSTCALL_H
 
-#include "runtime.h"
+#include "process_state.h"
 
 /* Most waves in flight of one launch whose kernel may ask the host. A
  * cooperative grid needs every wave in flight, and has no more than a card

@@ -7,11 +7,24 @@
  * end at the first entry that is no device. They differ in small things, which
  * AMD's runtime showed: see the two parsers.
  */
-#include "runtime.h"
+#include "visible.h"
 
+#include "process_state.h"
+
+#include "../base/processor.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+void device_uuid(const struct sim_device *d, char out[16])
+{
+    char text[17];
+
+    snprintf(text, sizeof(text), "kpk-sim-%08x", (unsigned)d->ordinal);
+    memcpy(out, text, 16);
+}
 
 struct list {
     int n;
@@ -35,7 +48,8 @@ static int by_uuid(const struct list *from, const char *text, size_t n,
     const size_t body = n - HEAD;
 
     if (n < HEAD || body > BODY || strncmp(text, "GPU-", HEAD) != 0 ||
-        (body < BODY && (rocr || rt.release < 7)) || (!rocr && rt.release == 5))
+        (body < BODY && (rocr || process.release < 7)) ||
+        (!rocr && process.release == 5))
         return -1;
     for (int i = 0; i < from->n; i++) {
         char uuid[BODY];
@@ -110,7 +124,7 @@ static void pick(struct list *l, const char *list, bool rocr)
 /* A variable's value, unless it counts as not set. */
 static const char *if_set(const char *value)
 {
-    return value && !*value && rt.release < 7 ? NULL : value;
+    return value && !*value && process.release < 7 ? NULL : value;
 }
 
 int visible_devices(int list[MAX_DEVICES])

@@ -1,0 +1,10 @@
+/* fault_injection.h - errors on demand: KPK_SIM_FAULTS */
+#ifndef SIM_HIP_FAULT_INJECTION_H
+#define SIM_HIP_FAULT_INJECTION_H
+
+#include "abi.h"
+
+/* The error that is to be returned by this call, or hipSuccess. */
+hipError_t fault_injected(const char *function);
+
+#endif

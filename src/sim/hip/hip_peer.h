@@ -1,0 +1,18 @@
+/* hip_peer.h - access of kernels to other devices' memory */
+#ifndef SIM_HIP_PEER_H
+#define SIM_HIP_PEER_H
+
+#include "process_state.h"
+
+#include "../base/allocation.h"
+
+/* Keeps other devices out of a new allocation unless AMD's runtime would map
+ * it for them. */
+void peers_bar(struct sim_alloc *a);
+/* Lets one device into the allocation at `base`. */
+void peers_let_in(uint64_t base, const struct device *device);
+/* A simulated device's copy or fill reaches this address, which maps the
+ * allocation for all devices unless it is that one's own. */
+void peers_map(uint64_t addr, int device);
+
+#endif
