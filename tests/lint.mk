@@ -15,9 +15,9 @@ LINT_MADE = $(PACK_HEADER) $(B)/include/kpack/$(PACK)/attention_plan.h $(WAYS_B)
 
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY   ?= clang-tidy
-# Checks that tests need not pass: they use cmocka's types and HIP's names, turn
-# simulated addresses into integers, order the members of tables for the reader,
-# and compute small sizes.
+# Checks that tests, the simulator and the model need not pass: they use cmocka's
+# types and HIP's names, turn addresses into pointers, order the members of
+# tables for the reader, and compute small sizes.
 TIDY_TESTS := -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp,$\
   -performance-no-int-to-ptr,-clang-analyzer-optin.performance.Padding,$\
   -bugprone-implicit-widening-of-multiplication-result
@@ -43,7 +43,7 @@ lint-made:
 note_headers = @$(CC) $(lint_flags) -MM -MP -MT $@ -MF $@.d $<
 $(LINT)/%.tidy: % .clang-tidy | lint-made
 	@mkdir -p $(@D)
-	@$(CLANG_TIDY) --quiet --warnings-as-errors='*' $(if $(filter tests/%,$*),--checks=$(TIDY_TESTS)) \
+	@$(CLANG_TIDY) --quiet --warnings-as-errors='*' $(if $(filter tests/% src/sim/% src/model/%,$*),--checks=$(TIDY_TESTS)) \
 	  $< -- $(lint_flags) -Xclang -analyzer-config -Xclang max-nodes=$(LINT_NODES) 2>$@.err || { cat $@.err; exit 1; }
 	$(note_headers)
 	@touch $@
