@@ -1,15 +1,14 @@
 /* ir.h - the debug metadata in a file of LLVM IR, as text
  *
- * A kernel's source is compiled once more with -g and without optimisation, to
- * IR: what the metadata says of a function is its real signature, with the
- * names of types and parameters, templates resolved, whatever the source did
- * with macros. Records look like
+ * A kernel's source is compiled once more to IR, with -g and without
+ * optimisation. The metadata of a function has its real signature: names of
+ * types and parameters, templates and macros resolved. Records look like
  *
  *     !17 = !DILocalVariable(name: "n", arg: 1, scope: !9, type: !21)
  *     !21 = !{null, !22, !23}
  *
- * and are read on demand. A record that is not there or does not have what is
- * asked for reads as absent; nothing is read out of bounds.
+ * and are read on demand. A record or field that the file lacks reads as
+ * absent; nothing is read out of bounds.
  */
 #ifndef KPK_GEN_IR_H
 #define KPK_GEN_IR_H
@@ -42,11 +41,11 @@ const struct ir_kernel *ir_kernel(const struct ir *ir, size_t i);
 /* No record has this number. */
 #define IR_NONE 0xffffffffu
 
-/* True if record `id` is of that kind, "DIBasicType". */
+/* True if record `id` is of this kind, like "DIBasicType". */
 bool ir_is(const struct ir *ir, unsigned id, const char *kind);
 
-/* A field as it is written, without the quotes of a string, cut to fit; false,
- * and "", if the record has none. */
+/* Copies a field's text to out, without the quotes of a string and cut to fit.
+ * Gives false and "" if the record lacks the field. */
 bool ir_text(const struct ir *ir, unsigned id, const char *field, char *out,
              size_t nbytes);
 /* True if the record has the field with this word. */
@@ -58,13 +57,13 @@ unsigned ir_ref(const struct ir *ir, unsigned id, const char *field);
 unsigned long long ir_number(const struct ir *ir, unsigned id,
                              const char *field, unsigned long long otherwise);
 
-/* The list `!{...}` of record `id`: how many it has, and number i of them,
- * IR_NONE for null. */
+/* The list `!{...}` of record `id`: its length, and item number i, IR_NONE for
+ * null. */
 size_t ir_list_count(const struct ir *ir, unsigned id);
 unsigned ir_list_item(const struct ir *ir, unsigned id, size_t i);
 
-/* The name of parameter number `arg`, counted from 1, of a function; false if
- * it has none. */
+/* The name of a function's parameter number `arg`, counted from 1; false if the
+ * parameter has no name. */
 bool ir_parameter(const struct ir *ir, unsigned subprogram, unsigned arg,
                   char *out, size_t nbytes);
 

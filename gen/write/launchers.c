@@ -158,8 +158,8 @@ static void add_types(struct writer *w, struct launcher *l)
     }
 }
 
-/* The launcher's name: the kernel's, made one of C's; apart from its overloads
- * by the types of parameters, from kpack's own calls by a word. */
+/* The launcher's name: the kernel's, as a name of C. Overloads get the types of
+ * their parameters, names of kpack's own calls a word more. */
 static void name_launcher(struct writer *w, size_t i)
 {
     struct launcher *l = &w->launchers[i];
@@ -186,7 +186,7 @@ static void name_parameter(const struct writer *w, const struct launcher *l,
     if (!ir_parameter(w->in->ir, l->source.kernel->subprogram,
                       (unsigned)arg + 1, name, sizeof(name)))
         snprintf(name, sizeof(name), "arg%zu", arg + 1);
-    /* Identifiers of the source are C's, but for letters beyond ASCII. */
+    /* The source's identifiers may have letters beyond ASCII. */
     for (char *c = name; *c; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_';
     snprintf(out, 110, "%.100s%s", name, is_keyword(name) ? "_" : "");
@@ -201,7 +201,7 @@ static void name_parameter(const struct writer *w, const struct launcher *l,
 
 /* ---- signatures ---- */
 
-/* "const T *x" of an alias that has another T. */
+/* Gives "const T *x" the element type of the alias, if it differs. */
 static void retype(const struct writer *w, const struct launcher *l,
                    char declaration[HOST_TEXT_MAX])
 {
@@ -419,8 +419,7 @@ static void write_launcher(FILE *f, const struct writer *w,
             nargs ? "args" : "NULL");
 }
 
-/* Every name that the header defines, as `#define` to its long form or as
- * `#undef`. */
+/* Writes a name of the header as `#define` to its long form, or as `#undef`. */
 static void write_name(FILE *f, const struct writer *w, const char *name,
                        bool define)
 {
@@ -484,8 +483,7 @@ static void write_getter(FILE *f, const struct writer *w)
             launchers_layout(w->in->object), module);
 }
 
-/* The path that a DIFile names; the compiler writes one file in several ways.
- */
+/* The real path of a DIFile; the compiler spells one file in several ways. */
 static bool file_path(const struct ir *ir, unsigned file,
                       char out[HOST_TEXT_MAX])
 {
@@ -498,7 +496,7 @@ static bool file_path(const struct ir *ir, unsigned file,
     return snprintf(out, HOST_TEXT_MAX, "%s/%s", folder, name) < HOST_TEXT_MAX;
 }
 
-/* The source that the kernels are from: that of the first one's unit. */
+/* The source of the kernels: the file of the first kernel's compile unit. */
 static bool source_path(const struct writer *w, char out[HOST_TEXT_MAX])
 {
     const struct ir *ir = w->in->ir;

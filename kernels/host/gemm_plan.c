@@ -126,7 +126,8 @@ static uint32_t steps_of(const kpk_gemm_product *p)
                             STEP_NBYTES);
 }
 
-/* Whether no part is empty when so many steps are split. */
+/* Whether no part stays empty if `steps` steps along K are cut into `splits`
+ * parts, all but the last of one size. */
 static bool are_full(uint32_t steps, uint32_t splits)
 {
     const uint32_t each = (steps - 1) / splits + 1;
@@ -148,8 +149,7 @@ static uint64_t at_once(const struct choice *c, const kpk_number *cells)
     return (uint64_t)cells[c->columns[ROOM]].i * c->units;
 }
 
-/* So many whole times `each` in n. Larger numbers than an integer has have no
- * fraction. */
+/* n / each, rounded down. Doubles of 1e18 and more have no fraction. */
 static double whole(double n, double each)
 {
     const double times = n / each;
@@ -157,7 +157,7 @@ static double whole(double n, double each)
     return times < 1e18 ? (double)(uint64_t)times : times;
 }
 
-/* The rest of n after whole(n, each) times `each`, as exact as a double. */
+/* n modulo `each`, as exact as a double. */
 static double rest(double n, double each)
 {
     const double left = n - whole(n, each) * each;
@@ -179,7 +179,7 @@ static double with_memory(const struct choice *c, const kpk_number *cells,
     return ns < least ? least + ns / 16 : ns + least / 16;
 }
 
-/* Sums of splits, so many bytes, are written and read once more. */
+/* The time to write nbytes of sums of splits and to read them once. */
 static double time_of_join(const struct choice *c, const kpk_number *cells,
                            uint64_t nbytes)
 {
@@ -187,7 +187,7 @@ static double time_of_join(const struct choice *c, const kpk_number *cells,
            (double)nbytes * 2 / ((double)cells[c->columns[RATE]].i * c->units);
 }
 
-/* The time of a row's kernel with so many splits, in ns. */
+/* The time of a row's kernel with `splits` splits along K, in ns. */
 static double time_of(const struct choice *c, const kpk_number *cells,
                       uint32_t splits)
 {
@@ -405,7 +405,7 @@ static void plan_copies(const kpk_gemm_product *p, uint32_t aligned,
     plan->workspace_nbytes = begin + a + b;
 }
 
-/* So many blocks at most; they take each other's tiles. */
+/* Limits the grid to most_blocks, whose blocks work on several tiles each. */
 static void keep_resident(kpk_shape *shape, uint64_t most_blocks)
 {
     const double blocks =
@@ -437,7 +437,7 @@ static void shape_as_row(const struct choice *c, const kpk_number *cells,
         keep_resident(shape, at_once(c, cells));
 }
 
-/* As many clusters as have something to do; their blocks lie along x. */
+/* The launch shape in clusters along x, at most one cluster for each tile. */
 static void shape_in_clusters(const struct choice *c, const kpk_number *cells,
                               kpk_gemm_plan *plan)
 {

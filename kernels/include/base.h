@@ -52,10 +52,10 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define DEV_MEMBER __device__ __forceinline__
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
 /*
- * A kernel with room for n blocks on a multiprocessor of sm_NN: the compiler
- * limits a thread's registers to fit. With one block per multiprocessor, the
- * multiprocessor idles whenever that block waits, starts or ends. AMD's GPUs
- * have registers enough.
+ * A kernel of which n blocks of 1024 threads fit a multiprocessor of sm_NN: the
+ * compiler limits a thread's registers. With one block per multiprocessor, the
+ * multiprocessor idles whenever that block waits, starts or ends. AMD's compute
+ * units have registers enough without a limit.
  */
 #if KPK_NVIDIA
 #define KERNEL_BLOCKS(n) extern "C" __global__ __launch_bounds__(1024, n) void

@@ -42,7 +42,7 @@ enum {
     PATH_NBYTES = STEM_NBYTES + 32,
 };
 
-/* What has been written: two code objects never get one name. */
+/* A file that was written; no two code objects get the same name. */
 struct written {
     char *path;
     const uint8_t *sha256;
@@ -72,9 +72,9 @@ static bool same_content(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, 32) == 0;
 }
 
-/* STEM.hsaco, say, or with a number where that is taken: one more than the
- * last, for a file can have thousands of one name. False if it is taken by the
- * same bytes. */
+/* The path to write: STEM.hsaco, or STEM with the next number if the name is
+ * taken. The last number is kept, because a file can have thousands of one
+ * name. False if the same bytes were written already. */
 static bool free_path(const struct written *list, size_t n, const char *stem,
                       const struct found *found, struct written *out)
 {
@@ -107,7 +107,7 @@ static bool free_path(const struct written *list, size_t n, const char *stem,
     return true;
 }
 
-/* The folder of one of several packs, below that of all. */
+/* The folder of one of several packs, below the given folder. */
 static void pack_folder(const char *folder, const char *pack, char *path,
                         size_t nbytes)
 {
@@ -125,8 +125,8 @@ static void free_written(const struct written *written)
     free(written->wanted);
 }
 
-/* One pack into the folder, several into a folder each below it. Of one that is
- * damaged a copy may be whole. */
+/* Extracts one pack into the folder, several packs into a folder each below it.
+ * In place of a damaged code object a copy is written that is whole. */
 static int extract_all(const struct scan *scan, const struct found *const *list,
                        size_t n, const char *folder)
 {
@@ -172,7 +172,8 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
     return status;
 }
 
-/* Two of several packs in one file may have it: then the same bytes. */
+/* Extracts the code object of one module and target. Several packs may have it
+ * if its bytes are the same in all. */
 static int extract_one(const struct scan *scan, const struct found *const *list,
                        size_t n, const struct options *options)
 {
@@ -196,7 +197,7 @@ static int extract_one(const struct scan *scan, const struct found *const *list,
             return EXIT_NO;
         }
         if (!found || !scan_content(scan, list[i], &bytes))
-            found = list[i]; /* of copies one that is whole */
+            found = list[i]; /* a whole copy, if there is one */
         free(bytes);
     }
     if (found) {

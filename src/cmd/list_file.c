@@ -85,7 +85,7 @@ bool cmd_info_file(const struct options *options, bool *sound)
     struct scan scan;
     bool is, read;
 
-    /* Most words are names that nothing is called by; no pipe is waited for. */
+    /* Most words are kernels' names. A pipe would block. */
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
     is = scan_read(path, &scan) && archive_is(&scan);

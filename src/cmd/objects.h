@@ -14,7 +14,7 @@ const struct found **objects_sorted(const struct scan *scan, size_t *n);
 bool objects_same_pack(const struct found *a, const struct found *b);
 bool objects_same_module(const struct found *a, const struct found *b);
 
-/* How many from list[0] on are of its pack, or of its module. */
+/* How many from list[0] on have the pack, or the module, of list[0]. */
 size_t objects_run(const struct found *const *list, size_t n,
                    bool (*same)(const struct found *, const struct found *));
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A processor as devices report it: with each setting it can have. */
+/* A processor and the feature settings with which devices report it. */
 struct processor {
     const char *name;
     bool sramecc, xnack;

@@ -125,8 +125,8 @@ static unsigned char *find(unsigned char *data, size_t nbytes, const char *what)
     return NULL;
 }
 
-/* Bytes are put behind what is found in an archive, or in its place, which is
- * refused with the words then. */
+/* A case writes `put` over an archive, `skip` bytes behind the start of `what`,
+ * and expects a refusal with `words`. */
 static void test_lying_archives_are_refused(void **state)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* cmocka.h - as much of cmocka's interface as the unit tests use
  *
- * For trees that `make dist` made, see dist.mk: where cmocka is, it is used.
- * A check that fails prints what it wanted and got, and ends its test.
+ * Trees of `make dist` use it where cmocka is not installed (dist.mk). A check
+ * that fails prints what it wanted and got, and ends its test.
  */
 #ifndef KPK_CMOCKA_H
 #define KPK_CMOCKA_H

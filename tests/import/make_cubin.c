@@ -2,8 +2,8 @@
  *
  *   make_cubin FILE NUMBER [OPTIONS]
  *
- * NUMBER is that of sm_NUMBER; OPTIONS are the assembler's, "-arch sm_90a", in
- * a note, which files of CUDA 11 have not.
+ * The target is sm_NUMBER. OPTIONS are the assembler's, like "-arch sm_90a";
+ * the cubin has them in a note, which cubins of CUDA 11 lack.
  */
 #include "cubin.h"
 

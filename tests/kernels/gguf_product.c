@@ -20,8 +20,8 @@ void name_case(struct kt *t, const char *what, size_t a, size_t b)
     t->what = text;
 }
 
-/* nblocks blocks on the device, and a copy in *host. `tail` bytes of NaNs
- * follow that belong to nobody. */
+/* Puts nblocks blocks on the device, `lead` bytes behind an aligned address,
+ * and a copy in *host. `tail` bytes of NaNs follow the last block. */
 const void *device_blocks(struct kt *t, enum gguf_id id, size_t nblocks,
                           enum gguf_data data, size_t tail, size_t lead,
                           uint8_t **host)

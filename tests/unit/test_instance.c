@@ -595,8 +595,9 @@ static void test_open_takes_the_namesake_that_fits_better(void **state)
 }
 
 /* A module that holds tables alone is no obstacle, and no help. */
-/* Modules m of NVIDIA's targets, whose code runs alike on a device: the newest
- * is open, whatever their order. */
+/* Several modules are called m, and the code of each fits the device as well as
+ * that of the others: the newest target's is open, in whatever order they lie.
+ */
 static void test_of_namesakes_that_fit_alike_the_newest_is_open(void **state)
 {
     enum { M = 1, K = 3, TARGETS = 5, NBYTES = 11, NTARGETS = 4 };

@@ -29,7 +29,7 @@ DEV f32 number_of_ordered(u32 ordered)
     return bits_as<f32>(ordered >> 31 ? ordered & 0x7fffffffu : ~ordered);
 }
 
-/* greater for greater values, then for lower places; 0 is below all of them */
+/* orders by value, and equal values by falling place; 0 is below every key */
 DEV u64 place_key(u32 ordered, u32 i)
 {
     return (u64)ordered << 32 | (u32)~i;
@@ -43,9 +43,9 @@ template <typename T> DEV u64 nan_first_key(T v, u32 i)
 }
 
 /*
- * The first of a thread's greatest numbers, in rising places, found by
- * comparing floats: only the final number becomes a key. For AMD's vector ALU,
- * which had more to do than DRAM.
+ * A thread's greatest number and its first place, if numbers are added in
+ * rising places. Numbers are compared as floats, and only the final one becomes
+ * a key: a key for each number took AMD's vector ALU longer than DRAM takes.
  */
 struct greatest_number {
     f32 most;

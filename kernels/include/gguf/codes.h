@@ -14,7 +14,7 @@ DEV constexpr Codes iq4_codes() /* -127 to 113 */
     return {{0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u}};
 }
 
-/* twice the numbers of a sign, two bits of exponent and one of mantissa */
+/* twice the numbers of FP4 E2M1 */
 DEV constexpr Codes fp4_codes() /* 0 to 12, and 0 to -12 */
 {
     return {{0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu}};
@@ -63,7 +63,7 @@ DEV Quad coded_quad(const Codes &t, u32 w, int g, float scale)
     return {decode(t, w >> (4 * g) & 0x0f0f0f0fu), scale, 0.0f};
 }
 
-/* 0 d:f16; 2 qs. d * code */
+/* Byte 0 d:f16; from byte 2 on qs. d * code */
 struct IQ4_NL : LegacyBlock {
     static constexpr int bytes = 18;
     static constexpr Bias vec_bias = Bias::none;
@@ -89,9 +89,9 @@ struct IQ4_NL : LegacyBlock {
 };
 
 /*
- * 0 d:f16; 2 high:u16; 4 low; 8 qs. d * (sc - 32) * code
- * Eight times 32 elements whose nibbles lie as IQ4_NL's. The low four bits of
- * number j's sc are nibble j of low, the high two are bits 2 j of high.
+ * Byte 0 d:f16; 2 high:u16; 4 low; from byte 8 on qs. d * (sc - 32) * code
+ * Eight groups of 32 elements, each with nibbles as in IQ4_NL. Group j's sc has
+ * its low four bits in nibble j of low, its high two in bits 2 j of high.
  */
 struct IQ4_XS {
     static constexpr int elems = 256, chunks = 8, group_step = 1;
@@ -140,10 +140,10 @@ struct IQ4_XS {
 };
 
 /*
- * 0 e:u8; 1 qs. 2^(e - 128) * code, which is twice OCP's number
- * Blocks may begin at odd addresses. OCP calls e = 255 not a number, GGUF does
- * not. Tiled products multiply a scale with up to 2^24 before they apply that
- * of the column: right where e is up to 230.
+ * Byte 0 e:u8; from byte 1 on qs. 2^(e - 128) * code, twice OCP's number
+ * Blocks may begin at odd addresses. e = 255 is NaN for OCP and a number for
+ * GGUF. Tiled products multiply the block's scale by up to 2^24 before the
+ * column's scale, which overflows for e above 230.
  */
 struct MXFP4 : LegacyBlock {
     static constexpr int bytes = 17;

@@ -47,14 +47,14 @@
     X(iq4_xs, iq4_xs, iq4_xs, IQ4_XS, IQ4_XS,       plain, yes, nothing,   32, 256, 4,  32, 256, 128,  64,  1)      \
     X(mxfp4,  mxfp4,  mxfp4,  MXFP4,  MXFP4,        cuda,  yes, blocks,    32, 256, 4, 256, 512, 128,  64,  1)
 
-/* weights that are numbers, which have no blocks: type, and the same columns of
- * dequantize_block_, get_rows_ and the tile. Their products take f32 columns. */
+/* weights in floats, without blocks: type, and the columns of dequantize_block_,
+ * get_rows_ and the tile as above. Their products take f32 columns. */
 #define GGUF_FLOAT_WEIGHTS(X)                 \
     X(bf16, 256, 512, 8, 256, 256, 64, 64)    \
     X(f16,  256, 512, 8, 256, 256, 64, 64)
 
-/* formats that are only turned into numbers: name, type, and the same columns
- * of dequantize_block_ */
+/* formats that are dequantized and never multiplied: name, type, and the columns
+ * of dequantize_block_ as above */
 #define GGUF_NUMBERS(X) \
     X(q8_K, Q8_K, nothing, 32, 256, 4)
 /* clang-format on */

@@ -38,8 +38,10 @@ template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 /* ---- an operand's way into LDS -------------------------------------- */
 
 /*
- * Along: K is contiguous. `extent` rows from row0 on are in the matrix, at
- * least one. From: the type of the elements in memory, if not T.
+ * Copies steps of one operand from memory to LDS: `Size` rows of A, or columns
+ * of B, and `Step` bytes along K. Along: elements along K are neighbours in
+ * memory. From: the type of the elements in memory, T in LDS. `extent` rows
+ * from row0 on are in the matrix, at least one.
  */
 template <typename T, u32 Size, u32 Threads, bool Along, u32 Step = step_nbytes,
           typename From = T>

@@ -1,8 +1,8 @@
 /* hip_managed.c - advice about managed memory, given and queried
  *
- * The advice has no effect: host and devices reach one copy. It is kept by
- * ranges of whole pages, the latest first, and told where all pages of a range
- * agree.
+ * Advice has no effect, because host and devices share one copy. Notes keep it
+ * for ranges of whole pages, the latest first; a query about a range gives a
+ * value if all of its pages agree.
  */
 #include "hip_managed.h"
 
@@ -102,8 +102,8 @@ static int at(uint64_t address, enum attribute what, int device, int otherwise)
     return otherwise;
 }
 
-/* The value of every page of the range, or `mixed` where they differ. It can
- * change at the ends of notes alone. */
+/* The value that all pages of the range have, or `mixed`. Values differ only
+ * across the ends of notes, so asking there and at `base` is enough. */
 static int over(uint64_t base, uint64_t size, enum attribute what, int device,
                 int otherwise, int mixed)
 {
@@ -168,7 +168,7 @@ static bool is_pageable_by(const struct device *device)
     return device->sim->xnack == SIM_FEATURE_ON;
 }
 
-/* Managed memory, and where the device reaches that, the program's own. */
+/* Accepts managed memory, and the program's own if the device reaches it. */
 static hipError_t check_managed(const void *ptr, size_t n)
 {
     struct sim_alloc a;
@@ -236,7 +236,7 @@ static hipError_t advise(const void *ptr, size_t n, int advice, int device)
     error = i < nknown ? check_managed(ptr, n) : hipErrorInvalidValue;
     if (error != hipSuccess)
         return error;
-    /* Mostly read is no device's matter. */
+    /* READ_MOSTLY holds for all devices, so its device is not looked at. */
     if (device != CPU && !process_device(device) &&
         known[i].what != READ_MOSTLY)
         return hipErrorInvalidDevice;

@@ -122,8 +122,8 @@ struct wave {
     struct sim_code *code; /* contains pc */
     unsigned index;        /* in the workgroup */
     unsigned nvgprs, nagprs;
-    /* Registers that its instructions have named, from 0 on. The others hold
-     * what they held when the wave started. */
+    /* How many VGPRs and AGPRs, from number 0 on, its instructions have named.
+     * Those above still hold what they held when the wave started. */
     unsigned used_vgprs, used_agprs;
     uint32_t *scratch; /* dword d of lane l at [d * nlanes + l] */
     uint8_t *scratch_written;

@@ -1,8 +1,8 @@
 /* bench.c - how long kpk_table_select() takes over 500 rows
  *
- * The table is that of a GEMM with a kernel for each tile, on two processors,
- * as inference stacks ship them: no query can name the kernel, so every row is
- * looked at: with the index that a pack has, and without.
+ * The table is like those of inference stacks: a GEMM with a kernel for each
+ * tile, on two processors. Queries do not name the kernel, so the search looks
+ * at every row. It runs with the index that a pack has, and without.
  */
 #include "kpack.h"
 #include "kpack/format.h"

@@ -100,8 +100,9 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         return Along ? i % 4 + i / 4 * 32 : i;
     }
-    /* Whether a step of 64 of K may be brought as a whole. Along K, rows behind
-     * the last one are read as the last one; their results are not stored. */
+    /* Whether a step of 64 along K may be copied without asking which numbers
+     * are in the matrix. Along K, rows behind the last one are copies of the
+     * last one, and their results are not stored. */
     DEV_MEMBER bool is_whole() const
     {
         return Along || extent >= Rows;
