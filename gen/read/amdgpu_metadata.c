@@ -183,8 +183,8 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
                             "kernel %s: an argument without .offset, .size or "
                             ".value_kind",
                             k->name);
-    /* Not held against .kernarg_segment_size: hand-written kernels exist whose
-     * list goes on beyond it. */
+    /* .kernarg_segment_size is no limit: some hand-written kernels list
+     * arguments beyond it. */
     if (offset + size > ARG_END_MAX)
         return codeobj_fail(error,
                             "kernel %s: an argument ends at byte %" PRIu64

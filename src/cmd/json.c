@@ -87,7 +87,7 @@ static size_t character_nbytes(const unsigned char *at)
 }
 
 /* RFC 8259, sections 7 and 8.1: quotes, backslashes and control characters are
- * escaped; what is not UTF-8 becomes the character that stands for such. */
+ * escaped; bytes that are not UTF-8 become U+FFFD. */
 void json_string(const char *key, const char *value)
 {
     const unsigned char *c = (const unsigned char *)value;

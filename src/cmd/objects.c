@@ -73,7 +73,7 @@ void objects_json(const struct found *found)
     json_number("offset", found->at);
 }
 
-/* Heads that are not to be believed: how many, the first of them printed. A
+/* Prints the first faults of heads of code objects, gives the number of all. A
  * file that was cut short has lost more, as search_file() said. */
 enum { MOST_FAULTS = 8 };
 size_t objects_print_faults(const struct scan *scan)

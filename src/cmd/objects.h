@@ -21,8 +21,7 @@ size_t objects_run(const struct found *const *list, size_t n,
 /* Writes a code object as members of the JSON object that is open. */
 void objects_json(const struct found *found);
 
-/* Says which heads in a file are not to be believed, and gives how many there
- * are of these. */
+/* Prints the heads that contradict their file, and gives their number. */
 size_t objects_print_faults(const struct scan *scan);
 
 #endif

@@ -17,7 +17,7 @@ struct found {
     const char *module;
     const char *target;
     const unsigned char *stored;
-    const char *fault; /* NULL, or why the head is not to be believed: then
+    const char *fault; /* NULL, or how the head contradicts the file: then
                         * the rest of this is not set */
     int failed_at;     /* the depth of references from which its content could
                         * not be had, so that no file has it tried for ever;

@@ -1,6 +1,6 @@
-/* cubin.h - makes cubins of one kernel, whose code is nothing
+/* cubin.h - makes cubins of one kernel that does nothing
  *
- * The layout is ptxas's; see gen/read/cubin.c.
+ * The layout is that of ptxas: gen/read/cubin.c.
  */
 #ifndef IMPORT_CUBIN_H
 #define IMPORT_CUBIN_H

@@ -135,8 +135,8 @@ struct kt_layout {
 struct kt_layout kt_layout(size_t rank, const size_t *dims,
                            enum kt_order order);
 /*
- * Dimensions in any order in memory, some with gaps, some stepping by 0 or, of
- * size 1, by anything.
+ * A random layout: dimensions in any order in memory, some with gaps, some with
+ * stride 0; dimensions of size 1 have any stride.
  */
 struct kt_layout kt_any_layout(size_t rank, const size_t *dims, uint64_t *seed);
 /* Offset in elements of logical index i. */

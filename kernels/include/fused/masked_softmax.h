@@ -2,13 +2,13 @@
  * masked_softmax.h - softmax of scaled and masked scores
  *
  * src, dst  [rows, n] of T; dst may be src
- * mask      [rows_per_mask, n] of T, or null: its rows serve the rows of src in
- *           turn, as the heads of one sequence share a mask
+ * mask      [rows_per_mask, n] of T, or null: row r of src has row r modulo
+ *           rows_per_mask of the mask, because the heads of a sequence share it
  * y = exp(v - max v) / sum, v = src * scale + mask, in f32, rounded once.
  *
  * Row = blockIdx.x; blocks of any power of two from 32 to 1024 threads. A NaN
- * or +inf makes its row NaN. A row of nothing but -inf gives zeros: nobody
- * looks anywhere.
+ * or +inf makes its row NaN. A row of -inf alone gives zeros: its query sees no
+ * key.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ template <typename T> struct masked_row {
             combine(x, x, [&](A v, A) { return v * scale; });
         }
     }
-    /* nothing but -inf: any finite base gives exp() = 0 */
+    /* for a row of -inf alone any finite base gives exp() = 0 */
     static DEV_MEMBER A base_of(A top)
     {
         return top == -infinity<A>() ? A(0) : top;

@@ -74,13 +74,13 @@ DEV f32 finite_below(f32 x)
     return r;
 }
 
-/* Times x it is the logarithm of e^-x in two_weighted(). */
+/* x times this number is y of two_weighted() for e^-x. */
 template <typename T>
 constexpr f32 minus_log2_e =
     has_few_exponents<T> ? -0x1.715476p+0f : -0x1.715476p-1f;
 
-/* u x / (1 + 2^y), of other types than f16 and f8 2^2y, by what unary_math.h
- * says of weighted(); y has the other sign of x */
+/* u x / (1 + 2^y) for f16 and f8, u x / (1 + 2^(2 y)) for other types, in the
+ * form of weighted() in unary_math.h. x and y differ in sign. */
 template <typename T> DEV f32x2 two_weighted(f32x2 x, f32x2 y, f32x2 u)
 {
     if constexpr (has_few_exponents<T>) {

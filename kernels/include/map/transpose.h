@@ -5,9 +5,9 @@
 #include "map/view.h"
 
 /*
- * A tile of nx by ny elements, about 16 KiB. Elements of less than 4 bytes that
- * neighbour along x share a cell, so that LDS moves 4 bytes or more at a time.
- * The pitch, in cells, puts a column's cells on different banks.
+ * A tile of nx by ny elements, about 16 KiB. Neighbours along x of less than 4
+ * bytes share a cell, because LDS moves 4 bytes or more at a time. The pitch,
+ * in cells, puts a column's cells on different banks.
  */
 template <typename T> struct tile {
     static constexpr u32 k = per16<T>::value;
@@ -26,9 +26,9 @@ DEV void exchange(u32 &a, u32 &b)
 }
 
 /*
- * Whether the input steps by more than one along the output's innermost
- * dimension and by one along another: that one is then exchanged with
- * dimension 1, in the view and in the output's strides.
+ * Finds a dimension along which the input is contiguous, if the output's
+ * innermost one is not, and exchanges it with dimension 1, in the view and in
+ * the output's strides.
  */
 #if KPK_NVIDIA
 DEV void find_transposed(View<1> &view)
@@ -84,8 +84,8 @@ DEV void find_transposed(View<1> &view)
 #endif
 
 /*
- * A tile to lds[y][x]: its rows lie along y in memory. 32 lanes take 32 / k
- * packs of k rows of cells: no two of them write to one bank.
+ * Loads a tile, whose elements along y are neighbours in memory, to lds[y][x].
+ * 32 lanes write 32 / k packs of k rows of cells, to 32 different banks.
  */
 template <typename T>
 DEV void load_tile(const T *in, u32 stride, typename tile<T>::Cell *lds)
@@ -130,7 +130,7 @@ DEV void load_tile(const T *in, u32 stride, typename tile<T>::Cell *lds)
     }
 }
 
-/* 32 lanes take 8 packs of 4 rows: no two of them read from one bank. */
+/* Stores a tile. 32 lanes read 8 packs of 4 rows, from 32 different banks. */
 template <typename T>
 DEV void store_tile(const typename tile<T>::Cell *lds, T *out, u32 stride)
 {

@@ -102,10 +102,10 @@ static bool is_tiny(double x, double least_normal)
 }
 
 /*
- * Which of the operands is scaled, and how: the manual's ladder, but for one
- * sign. Where both 1 / den and num / den are denormal the manual scales den up,
- * which would make it infinite; only down gives the quotient that v_div_fmas
- * then scales back by 2^-64 (2^-128).
+ * Scales an operand by the manual's ladder, except for one sign: if both 1 /
+ * den and num / den are denormal, the manual scales den up, which would make it
+ * infinite. Scaling down gives the quotient that v_div_fmas then scales back by
+ * 2^-64 (2^-128).
  */
 #define DIV_SCALE(type, real, raw, wide, bits, far, least_normal, least_exp)   \
     real div_scale_slow_##type(real a, real den, real num, bool *vcc)          \

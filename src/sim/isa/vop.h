@@ -30,7 +30,7 @@
 
 /* ---- sources ---- */
 
-/* One 32-bit value per lane; of 16-bit types the low halves count. */
+/* One 32-bit value per lane; 16-bit types use its low half. */
 const uint32_t *sim_src32_slow(struct wave *w, const struct insn *in,
                                unsigned k, uint32_t tmp[MAX_LANES]);
 const uint64_t *sim_src64(struct wave *w, const struct insn *in, unsigned k,
@@ -49,9 +49,9 @@ static inline const uint32_t *src32(struct wave *w, const struct insn *in,
 }
 
 /*
- * f16 is computed in f32, whose denormals are others: what MODE flushes is
- * flushed here, in the values of operands (bit 0 of the field) and of results
- * (bit 1) of the types f16 and pkf16.
+ * f16 is computed in f32, where f16's denormals are normal. The flushing that
+ * MODE asks for is done here, on operands (bit 0 of the field) and results (bit
+ * 1) of the types f16 and pkf16.
  */
 enum flush_side { FLUSH_SOURCE, FLUSH_RESULT };
 const uint32_t *sim_flush16(const struct wave *w, const struct insn *in,
@@ -82,8 +82,8 @@ static inline uint64_t sim_src_scalar64(const struct wave *w,
     return o->kind == OPERAND_CONST ? o->value : sim_special64(w, o);
 }
 
-/* Register `index` of a tuple operand (matrix tiles, wide data) as it stands;
- * constants come from operand.value instead. */
+/* Register `index` of a tuple operand (matrix tiles, wide data), without
+ * modifiers. The operand is no constant: those are in operand.value. */
 static inline vreg *tuple_reg(struct wave *w, const struct operand *o,
                               unsigned index)
 {

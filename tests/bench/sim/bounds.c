@@ -2,11 +2,11 @@
  *
  * usage: LD_LIBRARY_PATH=build/sim bench-bounds TABLE.csv [GLOB]
  *
- * Runs the launches of the table on every simulated GPU, and prints for each
- * what bounds it on the card that stands for the processor, as if the grid were
- * large enough for all of the card: a bound, never a time. A shape is launched
- * as candle's callers do, and where the table says for how much kpack's
- * recommended shape is asked, in that shape as well.
+ * Runs the launches of the table on every simulated GPU, and prints a CSV row
+ * for each: the bounds of its time on the card that stands for the processor,
+ * as if the grid filled the card. Each row of the table is launched as candle's
+ * callers do, and also in kpack's recommended shape, if its column `asked` is
+ * filled.
  */
 #include "bounds.h"
 #include "sim/base/cards.h"

@@ -6,8 +6,8 @@
 
 const int32_t fused_negative_widths[] = {-1, -NEG_COLS, INT32_MIN};
 
-/* divisor of numbers up to `most`: a 127th, or the next multiple of 2^-24 where
- * f16 has no closer number */
+/* The step of quants of numbers up to `most`: most / 127, or the next multiple
+ * of 2^-24 if the step is a denormal of f16. */
 static kt_real step_of(kt_real most)
 {
     if (most < 127 * 0x1p-14L)
@@ -37,7 +37,8 @@ void fused_check_block(struct kt *t, const uint8_t *block, const kt_real *want,
         return;
     }
     step = step_of(most);
-    if (step < 0x1p-14L) { /* which of two multiples may be slack's choice */
+    if (step < 0x1p-14L) { /* `slack` may move the step to the multiple before
+                              or behind */
         if (d < step_of(most * (1 - slack)) || d > step_of(most * (1 + slack)))
             kt_fail(t, "scale %Lg of %Lg", d, step);
         step = d;

@@ -84,8 +84,8 @@ static bool branches(const char *name)
            strncmp(name, "s_cbranch_", 10) == 0;
 }
 
-/* Follows the code from `entry` on. Where it jumps through registers is not
- * known; what stands behind such a jump is taken to be reached. */
+/* Follows the code from `entry` on. Targets of jumps through registers are not
+ * known, so the code behind such a jump counts as reached. */
 static void scan_code(struct sim_code *code, uint64_t entry, unsigned wave_size,
                       const char *object)
 {

@@ -1,10 +1,10 @@
 /*
  * attend_decode.h - attention of few queries over many keys on sm_80 and later
  *
- * A workgroup takes 16 rows, from all query heads of one K head, over a part of
- * the keys. Each of its 4 warps takes every fourth 4 KiB of K and of V, brings
- * them to LDS by cp.async, two ahead, and waits for nobody but itself; in the
- * end the warps' results are joined.
+ * A workgroup computes 16 rows, from all query heads of one K head, over a part
+ * of the keys. Each of its 4 warps takes every fourth 4 KiB of K and of V and
+ * copies them to LDS by cp.async, two stages ahead, without waiting for other
+ * warps. At the end the warps' results are joined.
  */
 #pragma once
 

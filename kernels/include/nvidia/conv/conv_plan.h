@@ -1,10 +1,10 @@
 /*
  * conv_plan.h - which tile makes a convolution on sm_80 and later
  *
- * A tile has 32, 64 or 128 channels by as many positions as fill the block. If
- * tiles are few, a tile has half the positions or fewer, and groups of warps
- * share its terms. Each lane of the first warps works out another tile, its LDS
- * and about how long it takes; the fastest tile is taken.
+ * A tile has 32, 64 or 128 output channels by as many positions as fill the
+ * block. With few tiles, a tile has half the positions or fewer, and groups of
+ * warps share its terms. Each lane of the first warps works out the LDS and the
+ * time of another tile; the fastest one wins.
  */
 #pragma once
 
@@ -60,8 +60,8 @@ template <typename T> struct ConvPlan {
         u32 across, down;  /* entries and rows from position to position */
         u32 entries;       /* in a slab, at most */
         u32 halo;          /* entries from a position's first tap to its last */
-        /* if parts is not 0, a row of outputs is split into so many tiles, and
-         * a slab has `segment` entries of each row that a tap reads */
+        /* tiles in a row of outputs, 0 for tiles that are not of one row; a
+         * slab then has `segment` entries of each row that a tap reads */
         u32 parts, segment;
         u32 taps, taps_once;      /* once: as many as LDS has room for */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
@@ -72,8 +72,9 @@ template <typename T> struct ConvPlan {
         const T *x, *w;
         T *y;
         u32 lines; /* a kernel's elements come 16 bytes at a time */
-        /* If direct, rows of positions are multiplied as they lie: there is one
-         * tap, and `1 << log_grain` bytes of a row lie in one image. */
+        /* direct: the window has one tap, and rows of positions are copied to
+         * LDS and multiplied without a slab. `1 << log_grain` bytes of a row
+         * lie in one image. */
         u32 direct, log_grain;
         u32 ring_at, ring_stages, stage_nbytes, pitch;
         Feed feed[2];
@@ -102,10 +103,10 @@ template <typename T> struct ConvPlan {
 
     /*
      * Fills `at` in, if offsets fit and LDS has room; see takes(). The first
-     * `planners` threads call it. Each lane looks at another tile: a warp at
-     * 32, 64 or 128 channels; its lanes at as many positions as fill the block,
-     * or a half, a quarter or an eighth; at one, two or four rows of channels
-     * at a time; at tiles of any outputs, or of one row of outputs.
+     * `planners` threads call it, each lane for another tile: 32, 64 or 128
+     * channels, by warp; as many positions as fill the block, or a half, a
+     * quarter or an eighth; one, two or four rows of channels at a time; any
+     * outputs, or those of one row.
      */
     static DEV_MEMBER void plan(const Conv &conv, const T *x, const T *w, T *y,
                                 u32 room, Shape &at)
@@ -223,8 +224,8 @@ template <typename T> struct ConvPlan {
         asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
         multiprocessors = min_of(multiprocessors, (u32)gridDim.x);
         {
-            /* in cycles, as found on an H200; few large stages save the time
-             * that a stage takes beside its products */
+            /* in cycles, measured on an H200; each stage costs time beside its
+             * products, so few large stages are faster */
             const bool roomy = room > lds_nbytes;
             const u32 step =
                 sizeof(T) == 2 ? (roomy ? 540 : 600) : (roomy ? 1900 : 1500);

@@ -3,22 +3,22 @@
  *
  * A number of f32 is a sum of three of bf16, its limbs: bf16 has f32's
  * exponents and 8 of its 24 bits, and each limb is the rest of the number,
- * rounded to the nearest. So the product of two numbers is the sum of nine
- * products of limbs. The three least of these, together at most 2^-24 of the
- * product, are left out; wgmma makes the other six exactly.
+ * rounded to nearest. The product of two numbers is the sum of nine products of
+ * limbs. The three smallest, together at most 2^-24 of the product, are left
+ * out; wgmma computes the other six exactly.
  *
- * wgmma adds them up in f32, but cuts off instead of rounding. So sums of 64 of
- * K begin at zero, with the least products, and are then added to those before
- * in f32, rounded to the nearest. If an instruction cuts its 16 products and
- * the sum so far each at 2^-24 of the greatest, and its result at 2^-23, the
- * error of 64 of K is at most 40 times 2^-23 of their absolute products.
- * Measured: up to 8.2 times 2^-24, where FMA has 12.9; more of K adds less to
- * it than to FMA's. Below 64, FMA may be nearer, and is as fast.
+ * wgmma adds in f32, but truncates. Sums over 64 steps of K therefore begin at
+ * zero, with the smallest products, and are added to the previous sums in f32,
+ * rounded to nearest. If an instruction truncates its 16 products and the sum
+ * so far each at 2^-24 of the largest, and its result at 2^-23, the error of 64
+ * steps is at most 40 times 2^-23 of the sum of absolute products. Measured: up
+ * to 8.2 times 2^-24, where FMA has 12.9; longer K adds less to this error than
+ * to FMA's. For K below 64, FMA may be more exact, and is as fast.
  *
- * bf16 ends at 2^-133, f32 at 2^-149: numbers are multiplied by 2^16 first, so
- * that limbs hold all of them but the greatest, which become infinite. A sum
- * with such a number, an infinity or NaN becomes infinite or NaN, and its tile
- * is made again without limbs.
+ * bf16 ends at 2^-133, f32 at 2^-149. Numbers are multiplied by 2^16 first, so
+ * limbs hold all but the largest, which become infinite. A sum with an infinity
+ * or NaN among its limbs becomes infinite or NaN, and its tile is computed
+ * again without limbs.
  */
 #pragma once
 
@@ -61,10 +61,10 @@ DEV void split_to_limbs(f32 (&x)[8], Piece (&limbs)[num_limbs])
 }
 
 /*
- * How a step of an operand comes to LDS: lines as wgmma.h has them, of each
- * limb, by eight threads a line. Along K a thread has four numbers of each half
- * of a line, so that neighbours read 16 bytes side by side. K of the step is
- * thus permuted, and alike in both operands.
+ * Copies a step of an operand to LDS, as lines of each limb in wgmma.h's
+ * layout. Eight threads fill a line. Along K a thread has four numbers of each
+ * half of a line, because neighbours then read 16 bytes side by side. This
+ * permutes K within the step, in both operands alike.
  */
 template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     static constexpr u32 pass_lines = Threads / 8;
@@ -113,9 +113,9 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         return is_aligned(matrix, 16) && ld % 4 == 0 &&
                (batch == 1 || stride % 4 == 0);
     }
-    /* Where the numbers of pass i begin in memory. Not along K, a pass n lines
-     * further in a block of 64 lines is n / 2 further in K: 8 lines have 4 k
-     * of each half of the step. */
+    /* Where the numbers of pass i begin in memory. If lines run across K, a
+     * pass n lines further in a block of 64 lines is n / 2 further in K,
+     * because 8 lines have 4 k of each half of the step. */
     DEV_MEMBER const f32 *pass(u32 i) const
     {
         const u32 lines = i * pass_lines;
@@ -123,7 +123,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         return from + (Along ? (u64)min_of(line + lines, extent - 1) * ld
                              : (u64)(lines % 64 / 2) * ld + lines / 64 * 64);
     }
-    /* How far the numbers of a pass' line go, from the first one on. */
+    /* How many numbers from the thread's first one on are in the matrix. */
     DEV_MEMBER u32 there(u32 i, u32 left) const
     {
         const u32 lines = i * pass_lines;
@@ -173,7 +173,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         from += Along ? (u64)limb_k : (u64)limb_k * ld;
     }
-    /* The wgmma operand of one limb, from row row0 on. */
+    /* The wgmma descriptor of one limb, from row row0 on. */
     static DEV_MEMBER u64 operand(u32 lds, u32 limb, u32 row0)
     {
         return wgmma_operand(lds + limb * limb_nbytes + row0 * wgmma_line,
@@ -228,8 +228,8 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
             wgmma_commit();
     }
     /*
-     * Brings a whole step, some of its passes on their way from memory at once.
-     * before(i) stands before pass i goes to LDS, and before(passes) after all.
+     * Copies a whole step to LDS, with the loads of several passes in flight.
+     * Calls before(i) before it stores pass i, and before(passes) at the end.
      */
     static constexpr u32 passes = A::passes + B::passes;
     template <u32 Once, class Fn>
@@ -254,8 +254,8 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         }
         before(passes);
     }
-    /* Multiplies a step and brings the next one meanwhile. A warp waits until
-     * its wgmmas are issued, so they stand between passes of the next step. */
+    /* Multiplies a step while it copies the next one. A warp waits until its
+     * wgmmas are issued, so they are spread among the passes of the copy. */
     template <u32 Once>
     DEV_MEMBER void multiply_and_bring(f32 (&now)[Size / 2], u32 stage,
                                        const A &a, const B &b, u8 *next) const
@@ -279,13 +279,13 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
             steps.store(x, i, lds);
         }
     }
-    /* Brings a step to LDS; zeros fill the part of K behind `left`. */
+    /* Copies a step to LDS; zeros fill the part of K behind `left`. */
     static DEV_MEMBER void bring(const A &a, const B &b, u32 left, u8 *stage)
     {
         bring_some(a, left, stage);
         bring_some(b, left, stage + A::nbytes);
     }
-    /* Stores the tile. If it says no, the tile is to be made without limbs. */
+    /* Computes and stores the tile; false if limbs cannot hold its numbers. */
     static DEV_MEMBER bool run(const Gemm<f32> &g, const GemmPart &part,
                                u32 tile_row, u32 tile_col, u8 *lds)
     {
@@ -396,8 +396,7 @@ template <bool TransA, bool TransB, u32 Size> struct LimbGemm {
     static constexpr u32 call_at = 3 * Copied::nbytes;
     static_assert(call_at + sizeof(Call) <= Tile::lds_nbytes, "LDS has room");
 
-    /* Number by number. Not inlined, so that its registers are not the usual
-     * way's. */
+    /* The tile by FMA. Not inlined, so the usual way keeps its registers. */
     static __device__ __noinline__ void other_tile(u8 *lds)
     {
         const Call &call = *reinterpret_cast<const Call *>(lds + call_at);
