@@ -27,9 +27,9 @@
 /* ---- items ---- */
 
 /*
- * Values as unsigned numbers in the same order: the sign bit turned for
- * integers; for floats negative numbers turned whole, zeros made equal and NaN
- * the largest.
+ * A value as an unsigned number in the same order. Signed integers have their
+ * sign bit flipped; negative floats have all bits flipped, positive ones the
+ * sign bit. Zeros become equal, and NaN the largest.
  */
 template <typename U, typename T> DEV U ordered(T x)
 {
@@ -126,7 +126,7 @@ template <typename Item> struct ItemWords {
     u32 w[sizeof(Item) / 4];
 };
 
-/* The item for places from ncols up, larger than any other. */
+/* The item for places behind the row's end, larger than any other. */
 template <typename Item> DEV Item last_item()
 {
     ItemWords<Item> words;
@@ -256,7 +256,7 @@ DEV void lane_merge(Item (&items)[each], u32 mask)
 
 /*
  * A step between the block's threads, through n_threads * each words of LDS.
- * Threads from n_threads up only keep the barriers' count.
+ * Threads from n_threads on only take part in the barriers.
  */
 template <typename Item, u32 each>
 DEV void block_step(Item (&items)[each], u32 *lds, u32 n_threads, u32 mask,

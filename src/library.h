@@ -19,13 +19,13 @@ struct kpk_i_library {
  */
 void *kpk_i_mapped_library(const struct kpk_i_library *library, size_t i);
 
-/* The files that it may be, in order, until `try` returns true, which is then
- * returned. */
+/* Calls try() with each file name of the library, in order, until it returns
+ * true. Returns whether it did. */
 typedef bool kpk_i_try_file(const char *name, void *what);
 bool kpk_i_each_file(const struct kpk_i_library *library, kpk_i_try_file *try,
                      void *what);
 
-/* Files that are there and cannot be used, with the reasons. */
+/* Files that exist and cannot be used, with the reasons. */
 struct kpk_i_tried {
     char why[1024];
 };

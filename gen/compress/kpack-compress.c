@@ -4,14 +4,14 @@
  *
  * For each code object it writes FOLDER/TARGET/MODULE.zst and, in front of it
  * in the program, FOLDER/TARGET/MODULE.head; and the pack's dictionary, as
- * FOLDER/dictionary.zst and .head. An empty dictionary is written too: the
- * build names it before it knows.
+ * FOLDER/dictionary.zst and .head. An empty dictionary is written too, because
+ * make expects the file.
  *
  * Two things make a pack small. The dictionary holds what many code objects
  * have in common. And a module's code objects for related processors are nearly
  * alike (gfx1200 and gfx1201 to a few bytes), so some are compressed against
- * another one of their module: see references.c. A program that loads such a
- * code object decodes two, hence references.c is choosy.
+ * another one of their module. A program that loads such a code object decodes
+ * two, so references.c picks the reference only if it saves enough.
  *
  * Silent on success; what is wrong is said as `FILE: what`, with status 1.
  */

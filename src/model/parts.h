@@ -43,7 +43,7 @@ struct step {
     unsigned needed, may; /* architectures whose layers have it; may have it */
 };
 
-/* Steps whose weights others ask for. */
+/* Numbers of steps in the table whose weights other code uses. */
 enum { Q_BIAS = 4, Q_NORM = 7, K_NORM, ATTENDED = 11, DOWN = 18, NSTEPS = 20 };
 
 /* ---- the model ---- */
@@ -95,9 +95,10 @@ struct shard {
 };
 
 /*
- * A run's launches, replayed by the next run of its kind: one more token for
- * each of as many sequences, all with answers, on one device. Tokens, places
- * and lengths differ between such runs and are read from device memory.
+ * A recording of a run's launches. The next run replays it if it is of the same
+ * kind: one more token for each of the same number of sequences, all with
+ * answers, on one device. Tokens, places and lengths differ between such runs
+ * and are read from device memory.
  */
 struct recording {
     uint32_t tokens, keys, page; /* the last run's; see struct attention */

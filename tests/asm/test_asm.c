@@ -582,8 +582,8 @@ static void test_selected_gemm_agrees_with_plain_c(void **state)
 
 /* ---- buffers that a launch accepts ---- */
 
-/* The table's kernel says 336 bytes where hosts have a struct of 352; and a
- * struct may end with the last argument. */
+/* The kernel's metadata says 336 bytes, and hosts pass a struct of 352. A
+ * struct may also end behind the last argument. */
 static void test_buffers_of_real_hosts_are_accepted_and_no_others(void **state)
 {
     static const struct gemm_case plain = {32, 64, 64, 32, 64, 0, 1, 0, 0};

@@ -769,8 +769,8 @@ static void run_with(struct kt *t, const struct kt_row *row,
         check_blocks(&r, a, got);
 }
 
-/* Whether the splits of a problem may be a cluster: in the code for sm_90 and
- * later, which waits for the launch before it. */
+/* Whether the splits of a problem may be a cluster. Only code for sm_90 and
+ * later has clusters; it is the code that waits for the launch before it. */
 static bool joins_in_clusters(const struct kind *kind, const struct problem *p,
                               const kpk_kernel *kernel)
 {

@@ -2,10 +2,10 @@
  * score_layout.h - where a wave's scores are, so that they need not move
  *
  * Two products follow each other: scores S = Q K^T, then O += P V with P, the
- * exponentials of the scores. A lane keeps its part of S, rounds it, and hands
- * it over as an operand of the second product. Where a lane's results of one
- * query and its share of an operand's row are alike, that needs no exchange
- * (unit.h has both). So AMD's matrix units compute S^T = K Q^T, with a query in
+ * exponentials of the scores. A lane keeps its part of S, rounds it, and uses
+ * it as an operand of the second product. This needs no exchange if a lane's
+ * results of one query are also its share of an operand's row (unit.h has both
+ * layouts). AMD's matrix units therefore compute S^T = K Q^T, with a query in
  * each column, and O^T = V^T P^T; NVIDIA's compute S and O.
  *
  * Keys may stand in any rows of a unit. K's rows go to LDS in an order
@@ -144,10 +144,10 @@ DEV Pair add_pair(Pair a, Pair b)
 #endif
 
 /*
- * P as T. On AMD the low bits are cut off, at one instruction for two numbers,
- * where rounding takes three. To make up for the average loss, all P are larger
- * by `factor`, and sums of P before cutting are divided by `factor`. Cutting
- * returns a power of two to its own value. On NVIDIA an instruction rounds.
+ * P as T. AMD's code truncates, which takes one instruction for two numbers,
+ * where rounding takes three. `factor` makes up for the average loss: all P are
+ * multiplied by it, and sums of P before truncation are divided by it. A P that
+ * is a power of two comes out exact. NVIDIA's code rounds by one instruction.
  */
 template <typename T> struct p_excess {
 #if KPK_NVIDIA

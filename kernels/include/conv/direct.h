@@ -6,10 +6,10 @@
  * for f64, wrapping for integers; one rounding at the end.
  *
  * A block computes a tile: positions (images * rows * columns, powers of two)
- * by output channels. For some input channels and taps at a time it brings the
+ * by output channels. For some input channels and taps at a time it copies the
  * piece of the image under the tile and the kernel's elements to LDS, each read
- * once and coalesced, and every thread adds up PX positions * OC channels from
- * there: a group of 32 lanes holds neighbouring positions of the same channels,
+ * once and coalesced. Every thread then adds up PX positions * OC channels from
+ * LDS. A group of 32 lanes holds neighbouring positions of the same channels,
  * so image values are read without bank conflicts and kernel elements by
  * broadcast. Tiles are spread over any grid; if tiles are too few to keep a GPU
  * busy, split_terms.h has other ways.
@@ -221,9 +221,9 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
 };
 
 /*
- * Every output by the plain way: outputs of few terms, and every output in
- * blocks that are not whole groups. W and I: u32 and i32 where places and
- * coordinates fit.
+ * Computes outputs term by term, without LDS: those of few terms, and all
+ * outputs of blocks that are not whole groups of 32 threads. W and I are u32
+ * and i32 if places and coordinates fit, else 64 bits wide.
  */
 template <typename W, typename I, typename T>
 DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,

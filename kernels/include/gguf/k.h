@@ -6,8 +6,8 @@
 #include "matrix/unit.h"
 #endif
 
-/* Two bits or a nibble of neighbouring bytes belong to elements 32 apart, so a
- * chunk is 16 such bytes: group 1 lies 32 elements behind group 0. */
+/* The bit fields of one byte belong to elements 32 apart. A chunk is the fields
+ * of 16 neighbouring bytes: group 1 lies 32 elements behind group 0. */
 struct KBlock {
     static constexpr int elems = 256, chunks = 8, group_step = 2;
     static constexpr int vec_offset = 0;

@@ -1,10 +1,10 @@
 /*
  * pairs.h - functions that map.h applies to two small floats at once, on CDNA
  *
- * CDNA 2 and later multiply and add two f32 in an instruction, if they are
- * written so. A function for such pairs has two() beside its operator(): the
- * unrounded results for a pair of each operand. small_in_twos<T>() marks it so,
- * where T is a small float.
+ * CDNA 2 and later multiply and add two f32 in an instruction, if the source
+ * is written in pairs. A function for pairs has two() beside its operator(): it
+ * gives the unrounded results of a pair of each operand. small_in_twos<T>()
+ * marks the function, if T is a small float.
  */
 #pragma once
 

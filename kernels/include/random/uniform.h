@@ -32,8 +32,8 @@ template <typename T> DEV T number_below(T v)
 DEV f64 wide_fraction(u64 bits)
 {
 #if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
-    /* made of its bits: RDNA has a sixteenth of the rate for f64, and no
-     * conversion of 64 bits */
+    /* Assembled from bits: RDNA runs f64 at a sixteenth of the rate, and has no
+     * conversion of 64 bits. */
     if (bits >> 32 != 0) {
         const u32 zeros = (u32)__clz((int)(bits >> 32));
         const u64 mantissa = (bits & ~(u64)0x7ff)
@@ -50,8 +50,8 @@ DEV f64 wide_fraction(u64 bits)
 
 #if KPK_NVIDIA
 
-/* The lower or the upper half of w as a fraction. Its bits become the last
- * ones of 2^23, by one instruction of bytes; another takes 2^23 away. */
+/* The lower or the upper half of w as a fraction. A byte permutation puts its
+ * bits into the low mantissa of 2^23, and a subtraction removes 2^23. */
 DEV f32 half_fraction(u32 w, u32 upper)
 {
     const u32 bits = __byte_perm(w, 0x4b00, upper ? 0x5432 : 0x5410);
@@ -219,9 +219,9 @@ template <typename T> struct uniform_numbers {
           most(first < last ? convert<A>(number_below(high)) : infinity<A>())
     {
     }
-    /* Limited before it is rounded or after, as both limits are numbers of T. A
-     * NaN, of limits that are none, stays one; nvcc makes branches of
-     * comparisons. */
+    /* Limits v. Both limits are numbers of T, so rounding may come before or
+     * after. NaN, of limits that are NaN, stays NaN. No comparisons: nvcc makes
+     * branches of them. */
     DEV_MEMBER A limited(A v) const
     {
 #if KPK_NVIDIA

@@ -2,21 +2,20 @@
  * norm_team.h - rmsnorm and layernorm of rows that a block's threads hold
  *
  * A row has up to K * P vectors, P a power of two: vector k * P + t is the k-th
- * of place t. Where a block has many rows to do, a thread stands for one
- * place and has all K vectors of it; where it has one row, K / KW neighbouring
- * threads share a place, and each has KW of its vectors. The two ways differ
- * only in the threads that wait for memory at once: sums are joined over the
- * vectors of a place, then over places in the order of their numbers' bits,
- * lowest first. So a row's bits depend on its values and its length alone,
- * never on how many rows there are; for this reason fused products and sums are
- * written out.
+ * of place t. In a block with many rows a thread holds one place with all of
+ * its K vectors. In a block with one row K / KW neighbouring threads share a
+ * place, and each holds KW of its vectors, so more threads wait for memory at
+ * once. Both ways add in the same order: the vectors of a place, then places by
+ * their numbers' bits, lowest first. A row's result therefore depends on its
+ * values and its length alone, never on the number of rows. FMA is written out
+ * for the same reason.
  *
  * Places are joined in two steps: groups of them by lane exchange, and at most
- * 32 groups through LDS, with one barrier. Layernorm takes each group's mean
- * off before it squares, and merges the groups' means and squares (Chan, Golub
+ * 32 groups through LDS, with one barrier. Layernorm subtracts each group's
+ * mean before it squares, and merges the groups' means and squares (Chan, Golub
  * and LeVeque, 'Updating Formulae and a Pairwise Algorithm for Computing Sample
- * Variances') relative to the first group's mean, so that nothing cancels and a
- * constant row gives beta.
+ * Variances') relative to the first group's mean. Nothing cancels this way, and
+ * a constant row gives beta.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* X(name, what reports call it): the rate at which a vector instruction goes */
+/* X(name, its name in reports): the issue rates of vector instructions */
 #define SIM_RATES_TABLE(X)                                                     \
     X(FULL, "full")                                                            \
     X(HALF, "half")                                                            \
@@ -41,10 +41,11 @@ struct sim_work {
     /* Vector memory: pieces of cache lines that each instruction touches. */
     uint64_t vmem_insns, segments64, segments128, scratch_bytes;
     /* Atomics on memory: an instruction makes a request for each 64 bytes that
-     * it touches. The hottest: turns that one such piece is busy. */
+     * it touches. atomic_hottest: turns of the piece that has the most. */
     uint64_t atomic_lanes, atomic_requests, atomic_hottest;
     /* Different bytes of memory, and the different aligned pieces that they
-     * lie in: what has to be moved if caches hold all that is asked again. */
+     * lie in: the least to move, if caches hold everything that is used again.
+     */
     uint64_t read_bytes, read_segments64, read_segments128;
     uint64_t written_bytes, written_segments32, written_segments128;
     uint64_t untracked; /* accesses that found no room to be noted */

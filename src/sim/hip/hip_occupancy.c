@@ -327,10 +327,10 @@ static int64_t lds_granule(const struct sim_target *t)
 }
 
 /*
- * AMD's formula: what is left of the LDS when all blocks have their static
- * part, shared among as many blocks as threads leave room for. Where the static
- * parts alone are too much, the outcome is below zero and wraps. The granule is
- * taken for a power of two, which gfx950's is not.
+ * AMD's formula: the LDS that the static parts of all blocks leave, divided
+ * among as many blocks as there are threads for. If the static parts alone are
+ * too large, the result is below zero and wraps. The formula takes the granule
+ * for a power of two, which is wrong on gfx950.
  */
 static hipError_t available_shared(size_t *out, hipFunction_t f, int blocks,
                                    int block)

@@ -1,9 +1,9 @@
 /* lds_marks.h - waves of a workgroup that touch LDS between the same barriers
  *
- * A unit of LDS has a mark of 32 bits: the wave that wrote it and the one that
- * read it since the last barrier, and the barrier's number, the epoch. Two
- * waves that touch a unit in one epoch, at least one of them writing, race:
- * the order of the two accesses is up to chance.
+ * A unit of LDS has a mark of 32 bits: the last wave that wrote it and the last
+ * that read it since the last barrier, and the barrier's number, the epoch. Two
+ * waves race if they touch a unit in one epoch and one of them writes: chance
+ * decides the order of the two accesses.
  *
  * With KPK_SIM_RACES=1 a unit is a byte, and a race is a fault. Without it a
  * unit is a dword, accesses of less are not watched, an LDS atomic of any wave
@@ -25,8 +25,9 @@ void sim_lds_new_epoch(struct group *g);
 bool sim_lds_check_race(struct wave *w, uint32_t offset, unsigned n,
                         enum access how, int lane);
 
-/* A whole instruction without it. All places lie in LDS. `stores` are the
- * registers of a store: a store that changes nothing does not race. */
+/* All accesses of an instruction, without KPK_SIM_RACES. All places lie in LDS.
+ * `stores` are the registers of a store: a store that changes nothing does not
+ * race. */
 void sim_lds_watch(struct wave *w, const struct places *p, unsigned nbytes,
                    bool side_by_side, const vreg *stores);
 

@@ -26,10 +26,10 @@ struct event {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* By ID; [0] stays free: 0 is no event. A pointer to a destroyed one stays
+/* Events by ID; [0] stays free, because 0 is no event. A destroyed event stays
  * readable. */
 static struct event events[MAX_EVENTS];
-/* A slot for each, which GPUs write to: memory that the core knows. */
+/* A slot for each event, which GPUs write to; an allocation of the core. */
 static struct sim_alloc *mailboxes;
 
 static void prepare(void)

@@ -13,8 +13,8 @@ DEVICE static inline u32 bits_bf16(bf16 v)
     return v != v ? 0x7fc0u : bits_as<u16>(v);
 }
 
-/* Numbers are kept apart from NaN where the CPU's choice of sign or of zero is
- * its own. */
+/* A number of these bits, never NaN: for operations whose NaN or zero may have
+ * another sign on the CPU. */
 DEVICE static inline float some_f32(u32 bits)
 {
     const float v = bits_as<float>(bits);
