@@ -123,8 +123,8 @@ HIP_API hipError_t hipGraphRemoveDependencies(hipGraph_t graph,
 
 /* ---- lists ---- */
 
-/* Without room for a list only its length is told; room that is left is
- * filled with NULL. */
+/* Gives a list's length, and its nodes unless out is NULL. Room behind the last
+ * node is filled with NULL. */
 static hipError_t give_nodes(hipGraphNode_t *out, size_t *n,
                              const hipGraphNode_t *nodes, size_t count)
 {
