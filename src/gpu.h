@@ -24,9 +24,9 @@ struct kpk_i_gpu {
     /* Fills all of `out` but its platform and index. */
     kpk_status (*describe)(const struct kpk_i_gpu *gpu, int device,
                            kpk_device *out);
-    /* Makes the device current for this thread and remembers what was;
-     * leave() puts it back. It returns `st`, or the reason why it could not
-     * if `st` is a success. */
+    /* enter() makes the device current for this thread and saves the one that
+     * was current; leave() restores it. leave() returns `st`, or its own
+     * failure if `st` is KPK_OK. */
     kpk_status (*enter)(const struct kpk_i_gpu *gpu, int device,
                         intptr_t *saved);
     kpk_status (*leave)(const struct kpk_i_gpu *gpu, int device, intptr_t saved,

@@ -1,4 +1,4 @@
-/* process.c - what finding a driver asks of the process
+/* process.c - whether a driver can be found and used in this process
  *
  * A driver is found once in a process, by one thread. It does not survive
  * fork(), and cannot be loaded into a program that is linked with -static.

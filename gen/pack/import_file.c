@@ -39,9 +39,9 @@ static bool is_elf(const unsigned char *data, size_t nbytes)
     return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
 }
 
-/* A library that refers to AMD's archives is followed when all files have been
- * read; its own sections for code are zeros. Its names are many, as in x.so and
- * x.so.1, and all of them may be followed. */
+/* A library that refers to AMD's archives. Its own sections for code are zeros,
+ * and its archives are looked up after all files have been read. A library may
+ * have several names, like x.so and x.so.1, each of which is looked up. */
 static bool is_library(const struct import_found *f, const unsigned char *data,
                        size_t nbytes)
 {

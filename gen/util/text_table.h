@@ -11,8 +11,8 @@ struct strings;
 struct strings *strings_new(void);
 void strings_free(struct strings *s);
 
-/* The offset of a text, which is added unless it is there; UINT32_MAX without
- * memory or room. */
+/* Gives the offset of a text, and adds the text if it is new. UINT32_MAX if
+ * memory or room is missing. */
 uint32_t strings_add(struct strings *s, const char *text);
 
 /* The table as C: `static const char strings[] = ...;` */

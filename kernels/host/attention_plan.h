@@ -8,11 +8,11 @@
  *                          KPK_ATTENTION_SAME, &args, nbytes, &plan);
  *     kpk_attention_launch(inst, &args, &plan, workspace, stream);
  *
- * Sinks, a mask, and V of another width than K are in kpk_attention2_args, for
- * which kpk_attention2_choose() and kpk_attention2_launch() are the same. Both
- * choose kernels of the first form, attention_*, if the arguments need no more,
- * else kernels of the second form, attention2_*: kpk_attention_*() too, for
- * heads wider than 256.
+ * kpk_attention2_choose() and kpk_attention2_launch() do the same for
+ * kpk_attention2_args, which adds sinks, a mask, and V of another width than K.
+ * Both pairs choose kernels of the first form, attention_*, if the arguments
+ * fit these, else kernels of the second form, attention2_*. Heads wider than
+ * 256 need the second form.
  *
  * A plan depends on sizes and device alone, not on where tensors lie: it can be
  * made once and used for every call with the same sizes. Nothing is allocated,

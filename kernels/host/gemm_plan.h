@@ -100,13 +100,13 @@ typedef struct kpk_gemm_operands {
 } kpk_gemm_operands;
 
 /*
- * kpk_gemm_launch() starts the kernels of a plan and returns without waiting. A
- * and B are copied, if the plan has room for it, only if they are not aligned.
- * A kernel of f16 or bf16 may begin while the launch before it still runs, and
- * waits for it itself (KPK_LAUNCH_EARLY).
+ * kpk_gemm_launch() starts the kernels of a plan and returns without waiting.
+ * It copies A or B to aligned rows if the operand is not aligned and the plan
+ * has room for a copy. A kernel of f16 or bf16 may begin while the launch
+ * before it still runs, and waits for that launch itself (KPK_LAUNCH_EARLY).
  *
  *   workspace  device memory of plan->workspace_nbytes, which must stay until
- *              the kernels are done; NULL where that is 0
+ *              the kernels are done; NULL if this is 0
  *   stream     a hipStream_t of the instance's device; NULL for the default one
  *
  * Fails with KPK_ERR_ARG for a NULL or a leading dimension below a row's

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Hyphens are to be copied as they are; nothing here has a backslash or begins
- * with a dot. */
+/* Escapes hyphens, which man would print as dashes. The texts have no
+ * backslash, and none begins with a dot. */
 static void put(char c)
 {
     if (c == '-')

@@ -238,8 +238,8 @@ struct Q5_K_steps : Q5_K, HeadOnly {
         Words<4> qs, qh;
     };
 
-    /* In waves of 64, where shifts to the right take twice as long as others,
-     * two of the fifth bits stay at their places. */
+    /* In waves of 64 right shifts take twice as long as left shifts, so two of
+     * the fifth bits stay in place. */
     static DEV_MEMBER constexpr int raised(int turn, int pair)
     {
         if (!KPK_WMMA_WIDE)

@@ -80,9 +80,10 @@ template <typename T> DEV Piece scaled_bytes(const u32 (&q)[2], u32 scale)
 }
 
 /*
- * The same as f16 for bytes from 0 on; the byte `zero` stands for 0. 0x64 and
- * then a byte is 1024 + byte, so two of them take three instructions. The
- * product is rounded once, as above. AMD's alone (by_halves).
+ * The same as f16, for unsigned bytes of which `zero` stands for 0. The f16
+ * whose upper byte is 0x64 is 1024 plus its lower byte, so two numbers take
+ * three instructions. The product is rounded once, as above. For AMD alone
+ * (by_halves).
  */
 DEV Piece scaled_halves(const u32 (&bytes)[2], u32 zero, u32 scale)
 {

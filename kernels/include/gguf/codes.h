@@ -63,7 +63,7 @@ DEV Quad coded_quad(const Codes &t, u32 w, int g, float scale)
     return {decode(t, w >> (4 * g) & 0x0f0f0f0fu), scale, 0.0f};
 }
 
-/* Byte 0 d:f16; from byte 2 on qs. d * code */
+/* Bytes: 0 d:f16; 2 qs. d * code */
 struct IQ4_NL : LegacyBlock {
     static constexpr int bytes = 18;
     static constexpr Bias vec_bias = Bias::none;
@@ -89,7 +89,7 @@ struct IQ4_NL : LegacyBlock {
 };
 
 /*
- * Byte 0 d:f16; 2 high:u16; 4 low; from byte 8 on qs. d * (sc - 32) * code
+ * Bytes: 0 d:f16; 2 high:u16; 4 low; 8 qs. d * (sc - 32) * code
  * Eight groups of 32 elements, each with nibbles as in IQ4_NL. Group j's sc has
  * its low four bits in nibble j of low, its high two in bits 2 j of high.
  */
@@ -140,7 +140,7 @@ struct IQ4_XS {
 };
 
 /*
- * Byte 0 e:u8; from byte 1 on qs. 2^(e - 128) * code, twice OCP's number
+ * Bytes: 0 e:u8; 1 qs. 2^(e - 128) * code; a code is twice OCP's number
  * Blocks may begin at odd addresses. e = 255 is NaN for OCP and a number for
  * GGUF. Tiled products multiply the block's scale by up to 2^24 before the
  * column's scale, which overflows for e above 230.

@@ -19,7 +19,7 @@ struct KBlock {
 };
 
 /*
- * 0 scales; 16 qs; 80 d:f16; 82 dmin:f16. d * sc * q - dmin * mn
+ * Bytes: 0 scales; 16 qs; 80 d:f16; 82 dmin:f16. d * sc * q - dmin * mn
  * Element e: bits 2 * (e / 32 % 4) of qs[32 * (e / 128) + e % 32];
  * its sc and mn are the low and the high nibble of scales[e / 16].
  */
@@ -77,9 +77,9 @@ struct Q2_K : KBlock {
 };
 
 /*
- * 0 hmask; 32 qs; 96 scales; 108 d:f16. d * sc * q
+ * Bytes: 0 hmask; 32 qs; 96 scales; 108 d:f16. d * sc * q
  * Element e: two bits as in Q2_K, the third is bit e / 32 of hmask[e % 32];
- * q is that less 4. scales: scale() below.
+ * q is the three bits less 4. scales: scale() below.
  */
 struct Q3_K : KBlock {
     static constexpr int bytes = 110, scale_width = 16;
@@ -339,9 +339,9 @@ struct KHead {
 };
 
 /*
- * 0 head; 16 qs. d * sc * q - dmin * mn
- * Element e: byte qs[32 * (e / 64) + e % 32], its low nibble where e / 32 is
- * even, else its high one; pair e / 32.
+ * Bytes: 0 head; 16 qs. d * sc * q - dmin * mn
+ * Element e: byte qs[32 * (e / 64) + e % 32], its low nibble if e / 32 is even,
+ * else its high one; sc and mn are pair e / 32 of the head.
  */
 struct Q4_K : KBlock {
     static constexpr int bytes = 144, scale_width = 32;
@@ -382,7 +382,7 @@ struct Q4_K : KBlock {
 };
 
 /*
- * 0 head; 16 qh; 48 qs. d * sc * q - dmin * mn
+ * Bytes: 0 head; 16 qh; 48 qs. d * sc * q - dmin * mn
  * Element e: nibble as in Q4_K, the fifth bit is bit e / 32 of qh[e % 32].
  */
 struct Q5_K : KBlock {
@@ -433,7 +433,7 @@ struct Q5_K : KBlock {
 };
 
 /*
- * 0 ql; 128 qh; 192 scales:i8; 208 d:f16. d * sc * (q - 32)
+ * Bytes: 0 ql; 128 qh; 192 scales:i8; 208 d:f16. d * sc * (q - 32)
  * Element e = 128 H + 32 t + l: nibble of ql[64 H + 32 (t % 2) + l], low where
  * t < 2, else high; the top two bits are bits 2 t of qh[32 H + l]; sc is
  * scales[e / 16]. Nibbles of a byte are 64 elements apart.
@@ -505,7 +505,7 @@ struct Q6_K : KBlock {
     }
 };
 
-/* 0 d:f32; 4 qs:i8; 260 sums, not used here. d * q; never a weight format */
+/* Bytes: 0 d:f32; 4 qs:i8; 260 sums, unused here. d * q; never for weights */
 struct Q8_K {
     static constexpr int elems = 256, bytes = 292, group_step = 1;
 

@@ -37,7 +37,7 @@ DEV u32 quad_nibbles(u32 w, u32 high, int g, int i)
                                               << 4;
 }
 
-/* 0 d:f16; 2 qs. d * (n - 8) */
+/* Bytes: 0 d:f16; 2 qs. d * (n - 8) */
 struct Q4_0 : LegacyBlock {
     static constexpr int bytes = 18;
     static constexpr float bias_factor = -8;
@@ -70,7 +70,7 @@ struct Q4_0 : LegacyBlock {
     }
 };
 
-/* 0 d:f16; 2 m:f16; 4 qs. d * n + m */
+/* Bytes: 0 d:f16; 2 m:f16; 4 qs. d * n + m */
 struct Q4_1 : LegacyBlock {
     static constexpr int bytes = 20;
     static constexpr Bias vec_bias = Bias::stored_sum;
@@ -104,7 +104,8 @@ struct Q4_1 : LegacyBlock {
     }
 };
 
-/* 0 d:f16; 2 qh:u32; 6 qs. d * (n5 - 16), bit e of qh is the fifth bit of e */
+/* Bytes: 0 d:f16; 2 qh:u32; 6 qs. d * (n5 - 16); bit e of qh is the fifth bit
+ * of element e */
 struct Q5_0 : LegacyBlock {
     static constexpr int bytes = 22;
     static constexpr float bias_factor = -16;
@@ -161,7 +162,7 @@ struct Q5_0_centred : Q5_0 {
     }
 };
 
-/* 0 d:f16; 2 m:f16; 4 qh:u32; 8 qs. d * n5 + m */
+/* Bytes: 0 d:f16; 2 m:f16; 4 qh:u32; 8 qs. d * n5 + m */
 struct Q5_1 : LegacyBlock {
     static constexpr int bytes = 24;
     static constexpr Bias vec_bias = Bias::stored_sum;
@@ -197,7 +198,7 @@ struct Q5_1 : LegacyBlock {
     }
 };
 
-/* 0 d:f16; 2 qs:i8. d * q */
+/* Bytes: 0 d:f16; 2 qs:i8. d * q */
 struct Q8_0 : LegacyBlock {
     static constexpr int bytes = 34;
     static constexpr Bias vec_bias = Bias::none;

@@ -92,8 +92,8 @@ struct Operand {
                         (u32)sizeof(From);
         }
     }
-    /* Blocks of 16 lanes: 4 along rows, 4 along K, so that writes made together
-     * go to different banks. */
+    /* 16 lanes copy 4 blocks along rows by 4 along K, so the lanes' writes go
+     * to different banks. */
     static DEV_MEMBER u32 row_of(u32 i)
     {
         const u32 block = threadIdx.x + i * Threads;

@@ -1,10 +1,10 @@
 /*
  * chunk_dot.h - a chunk of weights times the Q8_1 blocks of a column
  *
- * A block's sum s is an f16, and numbers of 2047 on average are too large for
- * it: s is then infinite, while d is not. Products take d times the sum of the
- * quants for such an s. Where a product has no place to ask (tiles, mma), its
- * result is no number, and is made again by row_product().
+ * A block's sum s is an f16, which is infinite if the numbers are 2047 on
+ * average or more, while d is finite. Products then use d times the sum of the
+ * quants. Tiles and mma do not test s: their result becomes NaN, and
+ * row_product() computes it again.
  */
 #pragma once
 

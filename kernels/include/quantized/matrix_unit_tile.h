@@ -5,8 +5,8 @@
 
 #if KPK_MFMA || KPK_WMMA
 
-/* An address in scalar registers, to which the compiler adds no lane's part:
- * loads do that. */
+/* Keeps an address in scalar registers: a load adds the lane's offset, not a
+ * vector instruction before it. */
 DEV const u8 *same_in_all(const u8 *at)
 {
     typedef const __attribute__((address_space(1))) u8 *Global;

@@ -18,8 +18,8 @@
  * LDS holds values in T, to be small: that lets more blocks of 32 threads run
  * at once. exp() of f16 and bf16 is worked out twice there.
  *
- * A NaN, a +inf, or nothing but -inf makes the whole row NaN: x - max is NaN
- * there, and so is the sum.
+ * A row with a NaN or +inf, or of -inf alone, becomes NaN, because x - max is
+ * NaN, and so is the sum.
  */
 #pragma once
 
@@ -32,8 +32,9 @@
 constexpr u32 softmax_stream = 128;
 
 /*
- * Values of a row that LDS holds: 8 KiB of f32 at most. AMD's caches are larger
- * than its LDS; with less of that a compute unit has room for twice the blocks.
+ * Values of a row that LDS holds: 8 KiB of f32 at most. On AMD's GPUs rows of
+ * f32 and f64 are read again from cache, which is larger than LDS: without LDS
+ * twice the blocks fit a compute unit.
  */
 template <typename T>
 constexpr u32 softmax_held = KPK_NVIDIA || sizeof(T) < 4
@@ -41,9 +42,9 @@ constexpr u32 softmax_held = KPK_NVIDIA || sizeof(T) < 4
                                  : 0;
 
 /*
- * e^v of v <= 0, as near as a probability needs it: v times log2(e) is rounded,
- * which changes e^v by v's part of 2^-24. On AMD this takes two thirds of
- * expf()'s time.
+ * e^v of v <= 0, as exact as a probability needs it: v times log2(e) is
+ * rounded, so the relative error is up to |v| 2^-24. On AMD this takes two
+ * thirds of expf()'s time.
  */
 template <typename T> DEV calc_t<T> row_exponential(calc_t<T> v)
 {

@@ -240,8 +240,8 @@ static hipError_t from_array(void *dst, void *a, size_t offset, size_t n,
     return copy_runs(plain(dst), from, n, kind, q, blocking);
 }
 
-/* Bytes of the first row, as far as HIP 6 and later have it; 5 takes what
- * follows as well. */
+/* Whether n bytes from `offset` on lie in the array's first row, as HIP 6 and
+ * later demand. HIP 5 allows bytes behind the row. */
 static bool in_first_row(const void *a, size_t offset, size_t n)
 {
     struct array_rows rows;

@@ -77,8 +77,9 @@ static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
 FILL_TABLE(X)
 #undef X
 
-/* Rows that have `xsize` bytes in memory: they fit their pitch, unless the fill
- * has no gaps and the pitch does not matter. HIP 5.2 does not look. */
+/* Fills rows that are `xsize` bytes long in memory. A pitch below `xsize` is
+ * refused, unless rows follow each other without gaps. HIP 5.2 does not check.
+ */
 static hipError_t fill_rows(const struct fill *f, size_t xsize, struct queue *q,
                             bool blocking)
 {

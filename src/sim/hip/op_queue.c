@@ -421,9 +421,9 @@ static void wait_for_newest(struct queue *q)
 }
 
 /*
- * Waits for every queue of the device that `all` or blocking ones ask for. The
- * list may change while the lock is away, hence from the start each time; what
- * is submitted meanwhile by other threads may be waited for as well.
+ * Waits for all queues of the device, or for the blocking ones. Each wait
+ * releases the lock, so the list may have changed, and the search begins anew.
+ * Operations that other threads submit meanwhile may be waited for as well.
  */
 static void wait_for_queues(struct device *device, bool all)
 {

@@ -104,8 +104,9 @@ NOINLINE static u32 fill_and_sum(u32 *p, u32 n, u32 seed)
     return sum;
 }
 
-/* Stack whose size the data decides. Where scratch is addressed through a
- * descriptor, clang 22 gives the wave's address for the work-item's. */
+/* Stack of a size that the data decides. On targets that address scratch
+ * through a descriptor the size is constant, because clang 22 gives the wave's
+ * address in place of the work-item's there. */
 #if defined(__GFX10__) ||                                                      \
     (defined(__GFX9__) && !defined(__gfx942__) && !defined(__gfx950__))
 #define ALLOCA(n) __builtin_alloca(96)

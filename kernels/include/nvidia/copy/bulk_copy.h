@@ -4,8 +4,8 @@
 #include "device.h"
 
 /*
- * A barrier's phases are numbered from 0. A phase is over when all arrivals are
- * there, and the bytes have come that the arrivals expect.
+ * A barrier's phases are numbered from 0. A phase ends when all threads have
+ * arrived and all bytes have come that the arrivals announced.
  */
 DEV u32 lds_address(const void *p)
 {

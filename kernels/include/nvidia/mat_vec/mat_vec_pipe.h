@@ -86,7 +86,7 @@ struct MatVecPipe {
         return (u32)min_of((u64)(x_end - from), (u64)Lds::x_stride + 16);
     }
 
-    /* brings a step to LDS, if there is one, or its rows, and then its columns
+    /* copies a step to LDS, if it is within K: its rows, its columns, or both
      */
     template <StepPart Part = StepPart::all>
     DEV_MEMBER void copy(u32 x_lds, u32 y_lds, int step) const

@@ -559,8 +559,9 @@ DEV void with_straight_way(WaysLds<F, 1> &lds, int ncols, u32 groups, Fn fn)
     }
 }
 
-/* Whether a workgroup of a large grid has no job in the way that makes the
- * product. Such workgroups are so many that their leaving may take the time. */
+/* Whether this workgroup of a large grid has no work in the way that computes
+ * the product. It then leaves at once, because starting and ending thousands of
+ * such workgroups can take longer than the product. */
 template <class F> DEV bool has_no_job(int ncols, u32 groups)
 {
     if (has_sweep<F, 1> && !is_odd<F>(ncols) && ncols > short_columns)
