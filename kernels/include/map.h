@@ -143,8 +143,8 @@ struct RowSource {
 #endif
 
 /*
- * Maps a thread's packs. Loading and storing takes an instruction each for the
- * grid's first `nwhole`; of those, `each` are loaded at once.
+ * Maps a thread's packs. The grid's first `nwhole` packs are loaded and stored
+ * by one instruction each, `each` of them at a time.
  */
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename Source,
           typename F>

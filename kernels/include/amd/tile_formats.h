@@ -516,9 +516,9 @@ template <> constexpr bool tile_one_scale<Q3_K_steps> = true;
 
 #if KPK_WMMA_WIDE
 /*
- * Bits 4 i to 4 i + 3 of high as bit At of a word's bytes, among others.
- * Products of 24 bits take a quarter of the cycles that products of 32 bits
- * take.
+ * Bits 4 i to 4 i + 3 of high, each as bit At of one byte of a word. Callers
+ * mask the other bits. A multiplication of 24 bits takes a quarter of the
+ * cycles of one of 32 bits.
  */
 template <int At> DEV u32 spread_four(u32 high, int i)
 {

@@ -46,8 +46,9 @@ DEV Pack<R, n> apply_all(F f, const Pack<A, n> &a, const Pack<B, n> &b,
 }
 
 /*
- * In parts of four elements where f is heavy. Raw words go round in a ring, so
- * that only one part at a time is taken apart.
+ * Applies f to a pack. A heavy f goes over the pack in a loop, four elements at
+ * a time. The raw words rotate, so each turn of the loop unpacks the same
+ * words.
  */
 template <Weight weight, u32 k, u32 nops, typename R, typename A, typename B,
           typename C, typename F>

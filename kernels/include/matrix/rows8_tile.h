@@ -42,8 +42,8 @@ template <typename T> struct FewTile {
 /* ---- columns of B along K: lanes along K, 32 for 8 columns ---- */
 
 /*
- * Sums of 64 values over 32 lanes. Each step halves the values that a lane is
- * concerned with; at the end lane l has values 2 l and 2 l + 1.
+ * Sums of 64 values over 32 lanes. Each step halves the number of values that a
+ * lane holds; at the end lane l has the sums of values 2 l and 2 l + 1.
  */
 template <u32 n, typename S> DEV void sum_over_lanes(S (&v)[n])
 {

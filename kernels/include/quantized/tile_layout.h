@@ -11,8 +11,8 @@
  * bytes.
  *
  *   step s of a row    legacy formats: blocks 2 s and 2 s + 1
- *                      K formats: chunks 2 s and 2 s + 1, group 0 of both makes
- *                      Q8_1 block 0 of the step, group 1 makes block 1
+ *                      K formats: chunks 2 s and 2 s + 1; their groups 0 match
+ *                      Q8_1 block 0 of the step, their groups 1 block 1
  *   IQ4_XS             chunks 2 s and 2 s + 1, each a Q8_1 block
  */
 template <class F> struct TileStep {

@@ -26,11 +26,12 @@ template <> struct kept<i64> {
 };
 
 /*
- * An operation: `value` is a partial result, start() the empty one, take() adds
- * element i of the line and take_pack() a pack from i on, () merges two,
- * result() gives the number to store. `ordered` operations depend on the order.
- * Operations with `names_packs` have name_pack() too: the value then names a
- * pack, until locate() has seen the pack again, once a line.
+ * An operation: `value` is a partial result and start() the empty one. take()
+ * adds element i of the line, take_pack() a pack from i on, operator() merges
+ * two values, and result() gives the number to store. The result of `ordered`
+ * operations depends on the order. Operations with `names_packs` have
+ * name_pack() too: the value then names a pack, and locate() finds the element
+ * when it reads the pack again, once a line.
  */
 template <typename OP, u32 V, typename T>
 DEV void take_each(typename OP::value &v, const Pack<T, V> &x, u32 i)

@@ -60,8 +60,8 @@ static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
 }
 
 /*
- * hipFree() takes pinned memory and hipHostFree() device memory as well, as
- * AMD's do; what was registered has a call of its own.
+ * hipFree() accepts pinned memory and hipHostFree() device memory, as AMD's do.
+ * Registered memory is released by hipHostUnregister() alone.
  */
 static bool may_release(enum origin made_by, enum origin asked)
 {

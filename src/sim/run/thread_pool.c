@@ -19,8 +19,8 @@ static struct {
           .called = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-/* The oldest call that wants another thread; it leaves the list with the last
- * that it wants. */
+/* Gives the oldest call that wants another thread. A call leaves the list when
+ * it gets its last thread. */
 static struct sim_help *take_call(void)
 {
     struct sim_help *help = pool.calls;
@@ -71,7 +71,7 @@ void sim_pool_call(struct sim_help *help, void (*work)(void *), void *arg,
     *last = help;
     for (n = 0; n < wanted && n < pool.nidle; n++)
         pthread_cond_signal(&pool.called);
-    /* A thread that cannot be made is not missed. */
+    /* without this thread the dispatch takes longer, and is right */
     for (; n < wanted && pool.nthreads < MAX_THREADS; n++)
         if (pthread_create(&pool.threads[pool.nthreads], NULL, serve, NULL))
             break;

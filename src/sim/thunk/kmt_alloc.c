@@ -1,8 +1,9 @@
 /* kmt_alloc.c - memory that ROCr allocates, maps for GPUs and asks about
  *
  * Host and GPUs use the same addresses. The table of base/allocation.h has
- * every piece, so that each access of a kernel is checked.
- * ROCr hands out parts of larger blocks to programs: the checks know blocks.
+ * every block, so each access of a kernel is checked. ROCr hands out parts of
+ * blocks to programs, and an access outside of its part but within the block is
+ * not found.
  */
 #define _GNU_SOURCE
 #include "drm.h"

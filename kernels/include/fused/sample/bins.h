@@ -25,8 +25,8 @@ template <typename T> DEV void clear_bins(const sampler<T> &s)
 }
 
 #if KPK_NVIDIA
-/* Adding 64 bits in LDS would be a loop. The lower halves of sums lie side by
- * side, the upper ones behind them: in all banks. */
+/* NVIDIA has no 64-bit addition in LDS, and would loop. The lower halves of all
+ * sums lie side by side, the upper ones behind them, so bins use all banks. */
 template <typename T> DEV void add_weight(const sampler<T> &s, u32 b, u32 w)
 {
     u32 *const half = reinterpret_cast<u32 *>(s.sums) + b;

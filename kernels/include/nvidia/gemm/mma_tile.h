@@ -1,11 +1,10 @@
 /*
  * mma_tile.h - a tile of a product of f16 or bf16 on sm_80 and later
  *
- * A workgroup makes Rows x Cols results, each warp WarpRows x WarpCols of them
- * with mma.sync. It walks along K in steps of 64. Several steps are on their
- * way to LDS at once, by cp.async, which puts zeros where an operand ends; a
- * warp has the operands of an instruction in registers one piece of 16 of K
- * ahead.
+ * A workgroup computes Rows x Cols results, each warp WarpRows x WarpCols of
+ * them by mma.sync. It walks along K in steps of 64. Several steps are in
+ * flight to LDS by cp.async, which fills with zeros where an operand ends. A
+ * warp loads its operands to registers 16 of K ahead.
  *
  * An operand lies in LDS as in memory, in lines along the contiguous index, and
  * ldmatrix transposes it where mma.sync wants the other index. The pieces of 16
@@ -23,7 +22,7 @@ constexpr u32 async_stages = KPK_SM == 80 || KPK_SM == 87   ? 3
                                                             : 4;
 constexpr u32 async_k = 64;
 
-/* How a step of an operand lies in LDS. Along: K is contiguous. */
+/* The layout of an operand's step in LDS. Along: K is contiguous in memory. */
 template <bool Along, u32 Rows> struct AsyncLines {
     static constexpr u32 lines = Along ? Rows : async_k;
     static constexpr u32 pieces = (Along ? async_k : Rows) / 8; /* of a line */
@@ -31,7 +30,7 @@ template <bool Along, u32 Rows> struct AsyncLines {
     static constexpr u32 nbytes = lines * line_nbytes;
 };
 
-/* How an operand's steps come to LDS where lines are aligned to 16 bytes. */
+/* Copies an operand's steps to LDS, if lines are aligned to 16 bytes. */
 template <typename T, bool Along, u32 Rows, u32 Threads>
 struct AsyncOperand : AsyncLines<Along, Rows> {
     typedef AsyncLines<Along, Rows> L;
@@ -88,7 +87,7 @@ struct AsyncOperand : AsyncLines<Along, Rows> {
                 from + i * pass_step,
                 (Along ? i < across : across + i * pass_lines < left) ? n : 0);
     }
-    /* One pass of a step that lies in the matrix as a whole, if `go`. */
+    /* Copies one pass of a step that is entirely in the matrix, if `go`. */
     DEV_MEMBER void copy_pass(u32 stage, u32 i, bool go)
     {
         async_copy16_if(go, stage + lds + i * pass_lines * L::line_nbytes,
@@ -191,24 +190,24 @@ struct AsyncTile {
             b.copy(stage + A::nbytes, left);
         }
     }
-    /* A tile: its length along K, and whether this warp has any of it. */
+    /* A tile: its length along K, and whether this warp has results in it. */
     struct Start {
         u32 nk;
         bool works;
     };
     /*
-     * The sums of one tile after another. The first steps of a tile are copied
-     * while the sums of the one before it are stored.
+     * Computes tiles one after another. The first steps of a tile are copied
+     * while the sums of the previous tile are stored.
      *
-     * tiles.more()          whether there is one
-     * tiles.begin(*this, a, b)  puts a and b where it begins
-     * tiles.next()          goes to the next one; gives the place of this one
-     * tiles.store(*this, place, lds)  takes its sums; all of a step's LDS is
-     *                       free
+     * tiles.more()          whether there is another tile
+     * tiles.begin(*this, a, b)  moves a and b to the tile's beginning
+     * tiles.next()          goes to the next tile; gives the place of this one
+     * tiles.store(*this, place, lds)  takes the tile's sums; the LDS of a stage
+     *                       is free
      *
-     * The copies of a step stand between the products of another one, a few at
-     * a time, so that the matrix units never wait for them. The copies of a
-     * step at the end of K, or of a tile with rows missing, come all at once.
+     * The copies of a step are issued a few at a time between the products of
+     * another step, so the matrix units never wait for them. The copies of a
+     * step at the end of K, or of a tile with rows missing, are issued at once.
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
@@ -241,7 +240,7 @@ struct AsyncTile {
         async_copies_wait<0>();
         __syncthreads();
     }
-    /* Starts copying the first steps of nk of K. */
+    /* Starts copying the first steps of a tile with nk along K. */
     static DEV_MEMBER void fill(u32 stages, CopyA &a, CopyB &b, u32 nk)
     {
         NO_UNROLL
@@ -267,7 +266,8 @@ struct AsyncTile {
                        ? stages
                        : stage + stage_nbytes;
         }
-        /* A step's copies are under way; until the next step is there. */
+        /* Ends a step whose copies were issued: waits until the next step is in
+         * LDS. */
         DEV_MEMBER void turn(CopyA &a, CopyB &b)
         {
             a.next(), b.next();
@@ -329,9 +329,9 @@ struct AsyncTile {
         }
     }
     /*
-     * All results to rows of C, which are aligned to 16 bytes, as pieces of 16
-     * bytes by way of LDS, which must not be needed any more: alpha times the
-     * sums, plus added(column) of this column and the next.
+     * Stores all results to rows of C, which are aligned to 16 bytes, as pieces
+     * of 16 bytes: alpha times the sums, plus added(column) of this column and
+     * the next. Overwrites LDS.
      */
     template <class Added>
     DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha,
@@ -375,8 +375,8 @@ struct AsyncTile {
         }
     }
     /*
-     * fn(row, column, sums of this and the next) for all pairs, neighbours in
-     * neighbouring lanes, by way of LDS, which must not be needed any more.
+     * Calls fn(row, column, the sums of this column and the next) for all
+     * pairs, with neighbouring pairs in neighbouring lanes. Overwrites LDS.
      */
     template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
     {

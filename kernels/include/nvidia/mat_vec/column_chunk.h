@@ -513,8 +513,8 @@ template <> struct ColumnChunk<IQ4_XS> : CodesColumn {
     }
 };
 
-/* The lane's number tells where a block begins in its word, as with blocks of
- * even sizes. */
+/* Blocks have 17 bytes, so a block's offset in its word follows from the lane's
+ * number, as it does for blocks of even sizes. */
 template <> struct ColumnChunk<MXFP4> : CodesColumn {
     static constexpr u32 mask = ~3u;
 

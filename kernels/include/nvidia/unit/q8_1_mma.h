@@ -114,9 +114,9 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
     }
 }
 
-/* Makes a warp's sums again that are no numbers, if a column's sum may be the
- * reason (chunk_dot.h): the sum of `row` and `col`, 0 in lanes that have
- * none. */
+/* Computes the warp's NaN and infinite sums again, if the sum of a Q8_1 block
+ * may be the cause (chunk_dot.h). A lane has the sum of `row` and `col`, or 0
+ * if it has none. */
 template <class F, class M>
 DEV void redo_sums(float &sum, const M &m, int row, int col)
 {
