@@ -6,6 +6,7 @@
 #include "pack/import.h"
 #include "pack/import_file.h"
 
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
