@@ -41,35 +41,13 @@ ROOMS = {
     "gen/report":        "include gen/read",
 
     "tests":             "",
-    "tests/sim":         "src/sim/base src/sim/isa src/sim/hip tests",
+    "tests/sim":         "src/sim/base src/sim/isa src/sim/run src/sim/hip tests",
     "tests/sim/thunk":   "src/sim/base src/sim/thunk",
 }
 # Folders whose files are read; others are only included.
 READ = ("include", "src", "gen", "tests/sim")
 # -I of the builds
 PATHS = ("src", "gen", "include", "tests")
-
-# Includes that are still against the table or part of a circle, as unit, unit.
-# The list only shrinks: a row that is not needed is an error.
-KNOWN = {
-    ("src/sim/base/code_object", "src/sim/base/loader"),
-    ("src/sim/base/cards", "src/sim/run/dispatch"),
-    ("src/sim/base/config", "src/sim/run/dispatch"),
-    ("src/sim/base/allocation", "src/sim/run/dispatch"),
-    ("src/sim/base/counters", "src/sim/run/dispatch"),
-    ("src/sim/base/reservation", "src/sim/run/dispatch"),
-    ("src/sim/base/host_access", "src/sim/run/dispatch"),
-    ("src/sim/base/allocation", "src/sim/base/host_access"),
-    ("src/sim/isa/vmem", "src/sim/isa/lds_marks"),
-    ("src/sim/isa/vmem", "src/sim/isa/work_count"),
-    ("src/sim/isa/wave", "src/sim/run/dispatch"),
-    ("src/sim/isa/access", "src/sim/isa/lds_marks"),
-    ("src/sim/isa/access", "src/sim/isa/work_count"),
-    ("src/sim/isa/reached", "src/sim/isa/decode"),
-    ("src/sim/isa/decode", "src/sim/isa/basic_block"),
-    ("src/sim/isa/gws", "src/sim/run/dispatch"),
-    ("src/sim/isa/insn", "src/sim/isa/cost"),
-}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"')
 UNIT = re.compile(r"\.[ch]$")
@@ -136,7 +114,7 @@ def wrong(tree):
         for other in may.split():
             if other not in rows[:rows.index(room)]:
                 yield f"rooms.py: the row {room} names {other}, no row above it"
-    edges, against = {}, set()
+    edges = {}
     for path, line, target in includes(tree):
         room, other = room_of(path), room_of(target)
         pair = UNIT.sub("", path), UNIT.sub("", target)
@@ -144,17 +122,10 @@ def wrong(tree):
             continue
         edges.setdefault(pair, f"{path}:{line} includes {target}")
         if other not in [room] + ROOMS.get(room, "").split():
-            if pair in KNOWN:
-                against.add(pair)
-            else:
-                may = ROOMS.get(room, "").replace(" ", ", ") or "no other room"
-                yield f"{path}:{line}: includes {target}; {room} may use {may}"
-    kept = {pair: text for pair, text in edges.items() if pair not in KNOWN}
-    for circle in circles(kept):
-        yield "circle:\n" + "\n".join("    " + kept[pair] for pair in circle)
-    for a, b in sorted(KNOWN - against):
-        if (a, b) not in edges or way(kept, b, a) is None:
-            yield f"rooms.py: KNOWN has {a} -> {b}, which is not needed any more"
+            may = ROOMS.get(room, "").replace(" ", ", ") or "no other room"
+            yield f"{path}:{line}: includes {target}; {room} may use {may}"
+    for circle in circles(edges):
+        yield "circle:\n" + "\n".join("    " + edges[pair] for pair in circle)
 
 
 def main(tree="."):

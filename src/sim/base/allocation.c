@@ -10,9 +10,9 @@
 #define _GNU_SOURCE
 #include "allocation.h"
 
-#include "../run/dispatch.h"
-#include "host_access.h"
+#include "config.h"
 #include "processor.h"
+#include "written_bits.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -152,7 +152,7 @@ static bool host_reaches(uint64_t offset, uint64_t size, bool may)
 static void release_record(struct record *r)
 {
     if (r->alloc.code)
-        sim_code_drop(r->alloc.code);
+        r->alloc.drop_code(r->alloc.code);
     if (r->mapped_here)
         munmap(r->alloc.bytes, r->extent);
     sim_written_free(r->alloc.written, r->alloc.size);
@@ -749,24 +749,6 @@ bool sim_mem_shared_file(uint64_t base, int *fd, uint64_t *offset)
     }
     sim_mem_unpin();
     return found;
-}
-
-void sim_mem_code_rewritten(void)
-{
-    const struct table *t;
-    size_t i;
-
-    sim_mem_pin();
-    t = atomic_load(&mem.table);
-    for (i = 0; t && i < atomic_load(&t->n); i++) {
-        struct sim_alloc *a = t->entry[i];
-
-        if (a->kind == SIM_MEM_CODE &&
-            !__atomic_load_n(&a->freed, __ATOMIC_ACQUIRE) &&
-            sim_code_is_stale(a))
-            __atomic_fetch_add(&a->code_generation, 1, __ATOMIC_RELEASE);
-    }
-    sim_mem_unpin();
 }
 
 /* ---- the end ------------------------------------------------------------ */

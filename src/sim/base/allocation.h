@@ -50,8 +50,9 @@ struct sim_alloc {
     bool sync_memops;       /* its as well: asked for, and true anyway */
     /* Raised whenever the host rewrites the bytes of executable memory. */
     uint32_t code_generation;
-    /* Decoded instructions, owned by isa/; freed through sim_code_drop(). */
+    /* Decoded instructions, which isa/ owns, and how it frees them. */
     struct sim_code *code;
+    void (*drop_code)(struct sim_code *code);
 };
 
 /*
@@ -139,31 +140,6 @@ bool sim_mem_shared_file(uint64_t base, int *fd, uint64_t *offset);
 
 /* Bytes in use and in total of one device. */
 void sim_mem_info(int device, uint64_t *used, uint64_t *total);
-
-/*
- * The interpreter's view of [addr, addr + n) for a host-side copy: NULL if the
- * range is not inside one live allocation, or inside mappings of virtual memory
- * that adjoin. sim_mem_mark_written() after a write keeps the "never written"
- * bits right.
- */
-uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n);
-void sim_mem_mark_written(uint64_t addr, uint64_t n);
-
-/* With a large BAR: takes what the host touched of [addr, addr + n) by itself
- * as written, in whole pages. */
-void sim_mem_note_host(const struct sim_alloc *a, uint64_t addr, uint64_t n);
-
-/* Marks a whole allocation as never written, before its next use. */
-void sim_mem_forget_written(uint64_t addr, uint64_t n);
-
-/* Copies the "written" bits along with a device-to-device copy. */
-void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n);
-
-/*
- * The host, or a kernel, may have rewritten code: instructions that changed
- * are decoded again by the next kernel that starts.
- */
-void sim_mem_code_rewritten(void);
 
 /* Gives everything back at the end of the process; nothing may run then. */
 void sim_mem_shutdown(void);

@@ -4,7 +4,7 @@
  * kernel's entry is checked against the loaded symbols and segments.
  */
 #define _GNU_SOURCE
-#include "loader.h"
+#include "code_metadata.h"
 
 #include <msgpack.h>
 #include <stdlib.h>

@@ -1,10 +1,4 @@
-/* code_object.h - loads AMDGPU ELF code objects into simulated memory
- *
- * Accepts and refuses by the rules of the real loader: ELF identification,
- * target ID against the device (features, generic targets), relocations. A
- * file that is truncated or lies about its offsets is refused, never read
- * outside its bounds when the size is known.
- */
+/* code_object.h - a loaded code object: its kernels, globals and segments */
 #ifndef SIM_BASE_CODE_OBJECT_H
 #define SIM_BASE_CODE_OBJECT_H
 
@@ -69,14 +63,6 @@ struct sim_code_object {
     uint32_t abi_version; /* ELF ident byte 8: 2 V4, 3 V5, 4 V6 */
 };
 
-/*
- * Loads an ELF of `size` bytes (SIZE_MAX if unknown: the headers say) for one
- * device. On failure `*out` is NULL and `why` (may be NULL) holds a sentence.
- */
-enum sim_load_status sim_code_object_load(struct sim_device *device,
-                                          const void *elf, size_t size,
-                                          struct sim_code_object **out,
-                                          char why[256]);
 void sim_code_object_free(struct sim_code_object *object);
 
 const struct sim_kernel *

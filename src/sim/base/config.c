@@ -1,5 +1,5 @@
 /* config.c - the switches that the environment sets */
-#include "../run/dispatch.h"
+#include "config.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* counters.c - adds up the counters of launches, prints them (KPK_SIM_STATS=1)
  */
-#include "../run/dispatch.h"
+#include "counters.h"
 
 #include <stdio.h>
 
@@ -77,7 +77,8 @@ void sim_stats_add(struct sim_stats *to, const struct sim_stats *from)
 #undef SET
 }
 
-void sim_stats_print(const struct sim_dispatch *d, const struct sim_stats *s)
+void sim_stats_print(const char *kernel, const char *target_id,
+                     const struct sim_stats *s)
 {
     typedef unsigned long long ull;
 
@@ -90,11 +91,11 @@ void sim_stats_print(const struct sim_dispatch *d, const struct sim_stats *s)
             "%llu in %llu (%.0f%%)\n"
             "  lds %llu bytes, %llu cycles of bank conflicts; %u vgprs, %u "
             "sgprs, %u bytes of lds, %u of scratch, occupancy %u waves\n",
-            d->kernel_name ? d->kernel_name : "?", d->device->target_id,
-            (ull)s->workgroups, (ull)s->waves, (ull)s->insns,
-            (ull)s->lane_insns, (ull)s->valu, (ull)s->salu, (ull)s->vmem,
-            (ull)s->smem, (ull)s->lds, (ull)s->branch, (ull)s->matrix,
-            (ull)s->other, (ull)s->bytes_read, (ull)s->segment_bytes_read,
+            kernel ? kernel : "?", target_id, (ull)s->workgroups, (ull)s->waves,
+            (ull)s->insns, (ull)s->lane_insns, (ull)s->valu, (ull)s->salu,
+            (ull)s->vmem, (ull)s->smem, (ull)s->lds, (ull)s->branch,
+            (ull)s->matrix, (ull)s->other, (ull)s->bytes_read,
+            (ull)s->segment_bytes_read,
             percent(s->bytes_read, s->segment_bytes_read),
             (ull)s->bytes_written, (ull)s->segment_bytes_written,
             percent(s->bytes_written, s->segment_bytes_written),

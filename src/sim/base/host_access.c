@@ -1,54 +1,21 @@
-/* host_access.c - the bytes that the host reads and writes, and which were
- * written
+/* host_access.c - the bytes that the host reads and writes
  *
- * A tracked allocation has one bit a byte, which says whether the byte was ever
- * stored to. Kernels set the bits as they store, copies and fills do it here.
+ * Kernels set the bits of bytes that were written as they store, copies and
+ * fills do it here.
  */
 #define _GNU_SOURCE
 #include "host_access.h"
 
-#include "../run/dispatch.h"
 #include "allocation.h"
+#include "config.h"
+#include "written_bits.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum {
-    PAGE = 4096,
-    MAPPED_BITS = 1 << 20 /* larger bit sets are mapped */
-};
-
-/*
- * Size of an allocation's written bits, one a byte. Large bit sets are mapped
- * straight from the system: their pages cost nothing until a bit is set. One
- * spare word: writers may touch whole words.
- */
-static uint64_t bits_nbytes(uint64_t size)
-{
-    return size / 8 + 16;
-}
-
-uint8_t *sim_written_new(uint64_t size)
-{
-    void *bits;
-
-    if (bits_nbytes(size) < MAPPED_BITS)
-        return calloc(1, bits_nbytes(size));
-    bits = mmap(NULL, bits_nbytes(size), PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return bits == MAP_FAILED ? NULL : bits;
-}
-
-void sim_written_free(uint8_t *bits, uint64_t size)
-{
-    if (bits && bits_nbytes(size) >= MAPPED_BITS)
-        munmap(bits, bits_nbytes(size));
-    else
-        free(bits);
-}
+enum { PAGE = 4096 };
 
 /* The live allocation that holds all of [addr, addr + n); call with a pin. */
 static struct sim_alloc *find_whole(uint64_t addr, uint64_t n)
@@ -97,28 +64,6 @@ uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n)
     return view;
 }
 
-/* Sets bits [from, from + n), whole words where it can. */
-static void set_bits(uint8_t *bits, uint64_t from, uint64_t n)
-{
-    uint64_t end = from + n;
-
-    while (from < end) {
-        if (from % 64 == 0 && end - from >= 64) {
-            __atomic_store_n((uint64_t *)(void *)(bits + from / 8), UINT64_MAX,
-                             __ATOMIC_RELAXED);
-            from += 64;
-        } else {
-            uint64_t last = (from | 7) + 1 < end ? (from | 7) + 1 : end;
-            unsigned mask = (0xffu << (from % 8)) & 0xffu;
-
-            if (last % 8)
-                mask &= (1u << (last % 8)) - 1;
-            __atomic_fetch_or(bits + from / 8, (uint8_t)mask, __ATOMIC_RELAXED);
-            from = last;
-        }
-    }
-}
-
 void sim_mem_mark_written(uint64_t addr, uint64_t n)
 {
     struct sim_alloc *a;
@@ -126,7 +71,7 @@ void sim_mem_mark_written(uint64_t addr, uint64_t n)
     sim_mem_pin();
     a = n ? find_whole(addr, n) : NULL;
     if (a && a->written)
-        set_bits(a->written, addr - a->base, n);
+        sim_written_set(a->written, addr - a->base, n);
     if (a && a->kind == SIM_MEM_CODE)
         __atomic_fetch_add(&a->code_generation, 1, __ATOMIC_RELEASE);
     sim_mem_unpin();
@@ -164,7 +109,7 @@ void sim_mem_note_host(const struct sim_alloc *a, uint64_t addr, uint64_t n)
         if (to > a->base + a->size)
             to = a->base + a->size;
         if (host_touched(pagemap, page))
-            set_bits(a->written, from - a->base, to - from);
+            sim_written_set(a->written, from - a->base, to - from);
     }
     if (pagemap >= 0)
         close(pagemap);
@@ -183,7 +128,7 @@ void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n)
         return;
     }
     if (!from->written) { /* host memory counts as written */
-        set_bits(to->written, dst - to->base, n);
+        sim_written_set(to->written, dst - to->base, n);
     } else {
         sim_mem_note_host(from, src, n);
         d = dst - to->base;

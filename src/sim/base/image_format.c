@@ -4,7 +4,9 @@
  * on have one for both. Sources: ROCr's tables and the ISA manuals'. The
  * images of HIP need the first fourteen and the sRGB ones.
  */
-#include "image_descriptor.h"
+#include "image_format.h"
+
+#include <stddef.h>
 
 /* In the order of the columns below. */
 static const enum sim_number_format numbers[] = {

@@ -3,7 +3,7 @@
  * After AMD's address library, as ROCr has it: Gfx9Lib's and Gfx10Lib's
  * HwlComputeSurfaceInfoLinear() and Gfx12Lib's GetMipOffset().
  */
-#include "image_descriptor.h"
+#include "image_layout.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "reservation.h"
 
-#include "../run/dispatch.h"
+#include "config.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* time_bounds.c - lower bounds of a launch's time on a card, from counted work
  */
-#include "cards.h"
+#include "time_bounds.h"
+
 #include "processor.h"
 
 #include <stdio.h>
@@ -248,17 +249,17 @@ static void print_flight(const struct sim_bounds *b)
     fputc('\n', stderr);
 }
 
-void sim_bounds_print(const struct sim_dispatch *d, const struct sim_stats *s)
+void sim_bounds_print(const char *kernel, const char *processor,
+                      const struct sim_stats *s)
 {
-    const char *target = d->device->target->name;
-    const struct sim_card *card = sim_card_of(target);
+    const struct sim_card *card = sim_card_of(processor);
     struct sim_bounds b;
 
     if (!card) {
         fprintf(stderr,
                 "kpack-sim: no card stands for %s: there are no bounds for it "
                 "(src/sim/base/cards.c)\n",
-                target);
+                processor);
         return;
     }
     sim_bounds_of(card, s, false, &b);
@@ -266,7 +267,7 @@ void sim_bounds_print(const struct sim_dispatch *d, const struct sim_stats *s)
     fprintf(stderr,
             "kpack-sim: %s on %s, %s: bounds, no times: at least %.2f us, by "
             "%s%s\n",
-            d->kernel_name ? d->kernel_name : "?", target, card->name,
+            kernel ? kernel : "?", processor, card->name,
             b.ns[b.largest] / 1000, b.ns[b.largest] > 0 ? "the " : "nothing",
             b.ns[b.largest] > 0 ? sim_pipe_name(b.largest) : "");
     print_pipes(&b);

@@ -16,6 +16,7 @@
 #include "stream_queue.h"
 
 #include "../base/allocation.h"
+#include "../base/host_access.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "process_state.h"
 
 #include "../base/allocation.h"
+#include "../base/host_access.h"
 
 #include <string.h>
 

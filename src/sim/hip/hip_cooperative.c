@@ -19,6 +19,7 @@
 #include "thread_state.h"
 
 #include "../base/allocation.h"
+#include "../base/host_access.h"
 #include "../base/processor.h"
 
 #include <pthread.h>

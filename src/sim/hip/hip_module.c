@@ -11,6 +11,8 @@
 #include "../base/allocation.h"
 #include "../base/bundle_pick.h"
 #include "../base/code_object.h"
+#include "../base/host_access.h"
+#include "../base/loader.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -29,6 +29,7 @@
 #include "thread_state.h"
 
 #include "../base/allocation.h"
+#include "../base/host_access.h"
 #include "../base/reservation.h"
 
 #include <pthread.h>

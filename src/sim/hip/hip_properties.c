@@ -11,6 +11,7 @@
 #include "thread_state.h"
 #include "visible.h"
 
+#include "../base/config.h"
 #include "../base/processor.h"
 #include "../run/dispatch.h"
 

@@ -21,6 +21,7 @@
 
 #include "../base/allocation.h"
 #include "../base/code_object.h"
+#include "../base/host_access.h"
 
 #include <pthread.h>
 #include <stdlib.h>

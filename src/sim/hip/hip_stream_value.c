@@ -11,6 +11,7 @@
 #include "stream_queue.h"
 
 #include "../base/allocation.h"
+#include "../base/host_access.h"
 
 #include <time.h>
 

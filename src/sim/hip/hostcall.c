@@ -15,6 +15,7 @@
 #include "process_state.h"
 
 #include "../base/allocation.h"
+#include "../base/host_access.h"
 
 #include <pthread.h>
 #include <stdio.h>

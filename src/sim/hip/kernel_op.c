@@ -18,6 +18,7 @@
 
 #include "../base/allocation.h"
 #include "../base/code_object.h"
+#include "../base/host_access.h"
 #include "../run/dispatch.h"
 
 #include <limits.h>

@@ -12,6 +12,7 @@
 
 #include "../base/allocation.h"
 #include "../base/code_object.h"
+#include "../base/host_access.h"
 
 #include <stdio.h>
 #include <stdlib.h>

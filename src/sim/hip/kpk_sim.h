@@ -6,6 +6,7 @@
 #ifndef KPK_SIM_H
 #define KPK_SIM_H
 
+#include "../base/config.h"
 #include "../run/dispatch.h"
 
 #ifdef __cplusplus

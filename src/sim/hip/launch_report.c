@@ -6,6 +6,7 @@
 #include "op_queue.h"
 #include "process_state.h"
 
+#include "../base/config.h"
 #include "../run/dispatch.h"
 
 #include <pthread.h>

@@ -1,8 +1,10 @@
 /* access.c - finds the memory of an access, or reports why it has none */
 #include "access.h"
 #include "../base/group_races.h"
+#include "../base/host_access.h"
 #include "../base/pageable.h"
 #include "../base/processor.h"
+#include "fault_report.h"
 #include "lds_marks.h"
 #include "work_count.h"
 

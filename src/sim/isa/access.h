@@ -6,9 +6,7 @@
 #ifndef SIM_ISA_ACCESS_H
 #define SIM_ISA_ACCESS_H
 
-#include "wave.h"
-
-enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
+#include "places.h"
 
 uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
                          enum access how, int lane);

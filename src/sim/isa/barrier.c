@@ -14,7 +14,8 @@
  * logical instruction on EXEC, whereas assembly that narrows EXEC on purpose
  * around a barrier moves the old value back, and is left alone.
  */
-#include "exec.h"
+#include "barrier.h"
+#include "fault_report.h"
 #include "lds_marks.h"
 
 /* Wave `ended` does not reach the barrier of wave `waiting`; `w` is the one of

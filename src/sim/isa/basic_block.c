@@ -1,5 +1,7 @@
 /* basic_block.c - cuts decoded code into blocks */
 #include "basic_block.h"
+#include "decode.h"
+#include "hint.h"
 #include "insn_rows.h"
 
 #include <stdlib.h>

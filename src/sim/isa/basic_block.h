@@ -7,7 +7,7 @@
 #ifndef SIM_ISA_BASIC_BLOCK_H
 #define SIM_ISA_BASIC_BLOCK_H
 
-#include "decode.h"
+#include "code.h"
 
 struct step {
     insn_fn *run; /* copy of in->run: saves a load before the call */

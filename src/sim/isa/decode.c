@@ -6,12 +6,11 @@
  * and lives as long as its code allocation.
  */
 #include "decode.h"
-#include "basic_block.h"
-#include "reached.h"
-#include "wave.h"
 
-#include <llvm-c/Disassembler.h>
-#include <llvm-c/Target.h>
+#include "disassemble.h"
+#include "fault_report.h"
+#include "parse.h"
+#include "reached.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -19,98 +18,6 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* One disassembler per processor and wave size, made when needed, kept. */
-enum { MAX_DISASSEMBLERS = 64 };
-static struct {
-    const struct sim_target *target;
-    unsigned wave_size;
-    LLVMDisasmContextRef context;
-} disassemblers[MAX_DISASSEMBLERS];
-
-static LLVMDisasmContextRef disassembler(const struct sim_target *target,
-                                         unsigned wave_size)
-{
-    char features[64] = "";
-    size_t i = 0;
-
-    while (i < MAX_DISASSEMBLERS && disassemblers[i].target) {
-        if (disassemblers[i].target == target &&
-            disassemblers[i].wave_size == wave_size)
-            return disassemblers[i].context;
-        i++;
-    }
-    if (i == MAX_DISASSEMBLERS)
-        return NULL;
-    if (i == 0) {
-        LLVMInitializeAMDGPUTargetInfo();
-        LLVMInitializeAMDGPUTargetMC();
-        LLVMInitializeAMDGPUDisassembler();
-    }
-    /* True16 text names the half of a register that the bits name; without
-     * the feature LLVM would read those bits as part of the number. */
-    if (target->major >= 10)
-        snprintf(features, sizeof(features), "+wavefrontsize%u%s", wave_size,
-                 target->major >= 11 ? ",+real-true16" : "");
-    disassemblers[i].context = LLVMCreateDisasmCPUFeatures(
-        "amdgcn-amd-amdhsa", target->name, features, NULL, 0, NULL, NULL);
-    if (disassemblers[i].context) {
-        disassemblers[i].target = target;
-        disassemblers[i].wave_size = wave_size;
-    }
-    return disassemblers[i].context;
-}
-
-/*
- * gfx10's v_cmpx in its long form writes EXEC and has no use for the field of
- * a destination. Compilers before LLVM 16 left it 0; LLVM since wants it to
- * name EXEC, and takes it for no instruction otherwise.
- */
-static size_t old_cmpx(LLVMDisasmContextRef context,
-                       const struct sim_target *target, uint8_t bytes[],
-                       uint64_t left, uint64_t addr, char *text, size_t ntext)
-{
-    uint32_t word;
-    size_t n;
-
-    memcpy(&word, bytes, sizeof(word));
-    if (target->major != 10 || left < 8 || word >> 24 != 0xd4 ||
-        (word & 0xff) != 0)
-        return 0;
-    bytes[0] = 0x7e;
-    n = LLVMDisasmInstruction(context, bytes, left, addr, text, ntext);
-    return strncmp(text + strspn(text, "\t "), "v_cmpx_", 7) == 0 ? n : 0;
-}
-
-static size_t disassemble_locked(const struct sim_code *code, uint64_t addr,
-                                 unsigned wave_size, char *text, size_t ntext)
-{
-    LLVMDisasmContextRef context = disassembler(code->target, wave_size);
-    uint64_t left = code->base + code->size - addr;
-    uint8_t bytes[32] = {0};
-    size_t n;
-
-    text[0] = '\0';
-    if (!context)
-        return 0;
-    if (left > sizeof(bytes))
-        left = sizeof(bytes);
-    memcpy(bytes, code->bytes + (addr - code->base), left);
-    n = LLVMDisasmInstruction(context, bytes, left, addr, text, ntext);
-    return n ? n
-             : old_cmpx(context, code->target, bytes, left, addr, text, ntext);
-}
-
-size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
-                       unsigned wave_size, char *text, size_t ntext)
-{
-    size_t n;
-
-    pthread_mutex_lock(&lock);
-    n = disassemble_locked(code, addr, wave_size, text, ntext);
-    pthread_mutex_unlock(&lock);
-    return n;
-}
 
 /* ---- instructions that fault ---- */
 
@@ -256,7 +163,7 @@ static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
     k = new_known();
     if (!k)
         return NULL;
-    size = disassemble_locked(code, addr, wave_size, text, sizeof(text));
+    size = sim_disassemble(code, addr, wave_size, text, sizeof(text));
     k->insn.raw = words[0];
     k->insn.size = size ? (uint8_t)size : 4;
     if (size == 0) {
@@ -301,88 +208,11 @@ const struct insn *sim_decode(struct sim_code *code, uint64_t addr,
     return in;
 }
 
-/* ---- the decoded form of an allocation ---- */
-
-static void forget(struct sim_code *code)
+bool sim_is_decoded_from(const struct insn *in, const uint8_t *bytes,
+                         uint64_t nbytes)
 {
-    sim_blocks_free(code);
-    for (int s = 0; s < 2; s++) {
-        free(code->slot[s]);
-        code->slot[s] = NULL;
-    }
-}
+    const struct known *k = (const struct known *)in;
+    const uint64_t n = 4ull * k->nwords;
 
-void sim_code_drop(struct sim_code *code)
-{
-    if (code)
-        forget(code);
-    free(code);
-}
-
-bool sim_code_is_stale(const struct sim_alloc *alloc)
-{
-    const struct sim_code *code;
-    bool stale = false;
-
-    pthread_mutex_lock(&lock);
-    code = alloc->code;
-    for (int s = 0; s < 2 && code && code->slot[0] && code->slot[1]; s++)
-        for (uint64_t i = 0; i < code->size / 4 && !stale; i++) {
-            const struct insn *in =
-                atomic_load_explicit(&code->slot[s][i], memory_order_acquire);
-            const struct known *k = (const struct known *)in;
-            uint64_t n = code->size - 4 * i;
-
-            if (k && n > 4ull * k->nwords)
-                n = 4ull * k->nwords;
-            stale = k && memcmp(k->words, code->bytes + 4 * i, n) != 0;
-        }
-    pthread_mutex_unlock(&lock);
-    return stale;
-}
-
-static bool make_slots(struct sim_code *code)
-{
-    const size_t n = code->size / 4 + 1;
-
-    for (int s = 0; s < 2; s++) {
-        code->slot[s] = calloc(n, sizeof(*code->slot[s]));
-        code->block[s] = calloc(n, sizeof(*code->block[s]));
-    }
-    return code->slot[0] && code->slot[1] && code->block[0] && code->block[1];
-}
-
-struct sim_code *sim_code_of(const struct sim_alloc *alloc,
-                             const struct sim_target *target)
-{
-    struct sim_code *code;
-
-    pthread_mutex_lock(&lock);
-    code = alloc->code;
-    if (code && code->generation != alloc->code_generation) {
-        /* The host rewrote the code; it must not do so under a kernel. */
-        forget(code);
-        code->generation = alloc->code_generation;
-        if (!make_slots(code))
-            code = NULL;
-    } else if (!code) {
-        code = calloc(1, sizeof(*code));
-        if (code) {
-            code->bytes = alloc->bytes;
-            code->base = alloc->base;
-            code->size = alloc->size;
-            code->generation = alloc->code_generation;
-            code->target = target;
-            if (make_slots(code)) {
-                /* The cache belongs to the interpreter: not a change of the
-                 * allocation that anyone else sees. */
-                ((struct sim_alloc *)alloc)->code = code;
-            } else {
-                sim_code_drop(code);
-                code = NULL;
-            }
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return code;
+    return memcmp(k->words, bytes, n < nbytes ? n : nbytes) == 0;
 }

@@ -5,7 +5,7 @@
  * lane gets 0, otherwise it is not written. With DPP8, which has no BOUND_CTRL,
  * inactive lanes give 0.
  */
-#include "vop.h"
+#include "dpp.h"
 
 enum { NO_LANE = 255 };
 

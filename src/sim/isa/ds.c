@@ -4,6 +4,8 @@
  * the mode that compilers assume takes any alignment for reads and writes of up
  * to 64 bits and of 96 and 128; atomics must be aligned to their size.
  */
+#include "fault_report.h"
+#include "hint.h"
 #include "sop.h"
 #include "vmem.h"
 

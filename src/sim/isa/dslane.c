@@ -2,6 +2,7 @@
  *
  * Reading a lane that is off gives 0.
  */
+#include "fault_report.h"
 #include "vop.h"
 
 static void take(struct wave *w, const struct insn *in,

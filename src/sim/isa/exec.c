@@ -1,103 +1,17 @@
 /* exec.c - the wave loop */
 #include "exec.h"
+
 #include "../base/pageable.h"
-#include "../base/processor.h"
+#include "barrier.h"
 #include "basic_block.h"
+#include "code_cache.h"
+#include "decode.h"
+#include "disassemble.h"
+#include "fault_report.h"
+#include "mode.h"
 #include "work_count.h"
 
-#include <fenv.h>
 #include <stdio.h>
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
-/* ---- MODE ---- */
-
-/*
- * The host's rounding and denormal treatment for one kind of operation. Host
- * and GPU agree by default; a kernel that changes MODE is rare, so the cost of
- * switching does not matter. Lanes compute with SSE, whose one register is
- * much cheaper to save than all of fenv.
- */
-#if defined(__SSE2__)
-typedef unsigned host_fp;
-
-static host_fp save_host_fp(void)
-{
-    return _mm_getcsr();
-}
-
-static void restore_host_fp(host_fp saved)
-{
-    _mm_setcsr(saved);
-}
-
-static void set_host_fp(uint32_t mode, unsigned round_shift,
-                        unsigned denorm_shift)
-{
-    enum { FLUSH_SOURCES = 0x0040, FLUSH_RESULTS = 0x8000 };
-    static const unsigned rounding[] = {_MM_ROUND_NEAREST, _MM_ROUND_UP,
-                                        _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO};
-    unsigned denorm = mode >> denorm_shift & 3;
-    unsigned csr = _mm_getcsr();
-
-    csr &= ~(unsigned)(FLUSH_SOURCES | FLUSH_RESULTS | _MM_ROUND_MASK);
-    csr |= rounding[mode >> round_shift & 3];
-    csr |= denorm & 1 ? 0 : FLUSH_SOURCES;
-    csr |= denorm & 2 ? 0 : FLUSH_RESULTS;
-    _mm_setcsr(csr);
-}
-#else
-typedef int host_fp;
-
-static host_fp save_host_fp(void)
-{
-    return fegetround();
-}
-
-static void restore_host_fp(host_fp saved)
-{
-    fesetround(saved);
-}
-
-static void set_host_fp(uint32_t mode, unsigned round_shift,
-                        unsigned denorm_shift)
-{
-    static const int rounding[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
-                                   FE_TOWARDZERO};
-
-    (void)denorm_shift;
-    fesetround(rounding[mode >> round_shift & 3]);
-}
-#endif
-
-/* Lets the host compute as an instruction of this rule does. */
-static void obey(struct wave *w, enum fp_rule rule)
-{
-    static const uint32_t keeps_denormals = 3 << MODE_DENORM32;
-
-    if (rule == FP_FIXED)
-        set_host_fp(keeps_denormals, MODE_ROUND32, MODE_DENORM32);
-    else if (rule == FP_OF_64)
-        set_host_fp(w->mode, MODE_ROUND64, MODE_DENORM64);
-    else
-        set_host_fp(w->mode, MODE_ROUND32, MODE_DENORM32);
-    w->fp_now = (uint8_t)rule;
-}
-
-void sim_wave_set_mode(struct wave *w, uint32_t mode)
-{
-    enum { FP_BITS = 0xff, FP_DEFAULT = 0xf0 };
-
-    w->mode = mode;
-    w->fp_default = (mode & FP_BITS) == FP_DEFAULT;
-    w->flushes16 = (mode >> MODE_DENORM64 & 3) != 3;
-    w->gpr_idx = w->target->major == 9 && (mode & MODE_GPR_IDX_EN);
-    w->vskip = w->target->major == 9 && (mode & MODE_VSKIP);
-    obey(w, FP_OF_32);
-}
-
-/* ---- the loop ---- */
 
 /* The code that pc lies in; false, with a fault, if it lies in none. */
 static bool find_code(struct wave *w)
@@ -261,7 +175,7 @@ static void run_one(struct wave *w, struct counts *c)
     if (w->flight)
         sim_work_insn(w, in);
     if (!w->fp_default && in->fp && in->fp != w->fp_now)
-        obey(w, (enum fp_rule)in->fp);
+        sim_mode_obey(w, (enum fp_rule)in->fp);
     if (w->gpr_idx && (in->class == CLASS_VALU || in->class == CLASS_MATRIX))
         run_indexed(w, in);
     else
@@ -401,18 +315,18 @@ void sim_wave_run(struct wave *w, uint64_t quantum)
 {
     enum { WAITS = 64 };
     struct counts count = {0};
-    host_fp host = save_host_fp();
+    const unsigned host = sim_host_fp();
 
     if (w->state == WAVE_YIELDS) {
         w->state = WAVE_RUNS;
         w->nclocks = 0;
     }
-    obey(w, FP_OF_32);
+    sim_mode_obey(w, FP_OF_32);
     if (w->run->dispatch->device->xnack == SIM_FEATURE_ON)
         run_guarded_slice(w, quantum, &count);
     else
         run_slice(w, quantum, &count);
-    restore_host_fp(host);
+    sim_host_fp_restore(host);
     add_counts(w, &count);
     if (w->ninsns > w->run->config.max_insns && w->state == WAVE_RUNS)
         sim_fault_raise(w, SIM_FAULT_BUDGET, -1, 0,

@@ -1,6 +1,8 @@
 /* fault_report.c - the report of what a wave did wrong */
-#include "decode.h"
-#include "wave.h"
+#include "fault_report.h"
+
+#include "code.h"
+#include "disassemble.h"
 
 #include <pthread.h>
 #include <stdarg.h>

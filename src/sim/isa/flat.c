@@ -5,6 +5,8 @@
  *   flat_load     vdst, vaddr                 flat_store    vaddr, vdata
  *   scratch_load  vdst, vaddr|off, saddr|off  scratch_store vaddr, vdata, saddr
  */
+#include "fault_report.h"
+#include "hint.h"
 #include "sop.h"
 #include "vmem.h"
 

@@ -8,8 +8,7 @@
  * its turn comes, so that the groups it waits for can run.
  */
 #include "../base/group_races.h"
-#include "../run/dispatch.h"
-#include "exec.h"
+#include "fault_report.h"
 #include "insn_rows.h"
 #include "matrix_unit.h"
 

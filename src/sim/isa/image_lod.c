@@ -5,7 +5,7 @@
  * of its first to its second and third lane are the gradients, as in a pixel
  * shader. Levels are rounded to 8 bits of fraction, like coordinates.
  */
-#include "image_op.h"
+#include "image_lod.h"
 
 #include "fp.h"
 

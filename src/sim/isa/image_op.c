@@ -2,6 +2,7 @@
 #include "image_op.h"
 #include "work_count.h"
 
+#include "fault_report.h"
 #include "fp.h"
 
 #include <stdio.h>

@@ -75,18 +75,4 @@ void sim_image_result(const struct image_op *op, unsigned lane,
 /* Adds the instruction's fetched texels to the counters; called last. */
 void sim_image_count_loads(const struct image_op *op);
 
-/* ---- samplers (image_lod.c) ---- */
-
-/* Levels to mix: `near` and the one behind it with weight `far`. */
-struct lod {
-    unsigned level;
-    double far;
-    bool magnifies;
-};
-
-struct lod sim_image_lod(const struct image_op *op, unsigned lane);
-
-/* To 8 bits of fraction; any float, in bounds that integers have. */
-double sim_image_fixed(double v);
-
 #endif

@@ -15,7 +15,9 @@
  */
 #include "image_op.h"
 
+#include "fault_report.h"
 #include "fp.h"
+#include "image_lod.h"
 
 /* One lane's coordinates, layer, offset and reference value. */
 struct spot {

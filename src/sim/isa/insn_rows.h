@@ -80,10 +80,6 @@ ROW_SETS(X)
 bool sim_rows_check(const struct row_set *const sets[], size_t nsets,
                     char fault[ROW_FAULT_MAX]);
 
-/* Runs waits, hints and the like, with no effect: the interpreter finishes
- * every instruction before the next. Callers may skip the call. */
-insn_fn sim_run_nothing;
-
 /* The row for a canonical mnemonic, or NULL. Any thread. */
 const struct insn_row *sim_row_find(const char *name);
 

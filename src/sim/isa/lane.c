@@ -1,4 +1,5 @@
 /* lane.c - instructions that move values between lanes or through an index */
+#include "fault_report.h"
 #include "vop.h"
 
 static unsigned lane_index(const struct wave *w, const struct operand *o)

@@ -10,6 +10,7 @@
 #define SIM_ISA_LANE_TYPES_H
 
 #include <stdint.h>
+#include <string.h>
 
 __extension__ typedef _Float16 half_t;
 
@@ -47,5 +48,50 @@ enum lane_type {
 #define X(token, ctype, nregs) typedef ctype lane_##token;
 LANE_TYPES(X)
 #undef X
+
+/* Storage of a temporary and pointers, by the width of a type's registers. */
+#define RAW_u32 uint32_t
+#define RAW_i32 uint32_t
+#define RAW_f32 uint32_t
+#define RAW_u16 uint32_t
+#define RAW_i16 uint32_t
+#define RAW_f16 uint32_t
+#define RAW_bf16 uint32_t
+#define RAW_pku16 uint32_t
+#define RAW_pkf16 uint32_t
+#define RAW_pkbf16 uint32_t
+#define RAW_u64 uint64_t
+#define RAW_i64 uint64_t
+#define RAW_f64 uint64_t
+#define RAW_pkf32 uint64_t
+
+/* A lane's value out of, and into, the raw array. 16-bit types lie in the low
+ * halves of 32-bit lanes. */
+#define BITS_IN_LANE(type)                                                     \
+    static inline lane_##type get_##type(const RAW_##type *p)                  \
+    {                                                                          \
+        lane_##type v;                                                         \
+        memcpy(&v, p, sizeof(v));                                              \
+        return v;                                                              \
+    }                                                                          \
+    static inline void put_##type(RAW_##type *p, lane_##type v)                \
+    {                                                                          \
+        *p = 0;                                                                \
+        memcpy(p, &v, sizeof(v));                                              \
+    }
+BITS_IN_LANE(u32)
+BITS_IN_LANE(i32)
+BITS_IN_LANE(f32)
+BITS_IN_LANE(u16)
+BITS_IN_LANE(i16)
+BITS_IN_LANE(f16)
+BITS_IN_LANE(bf16)
+BITS_IN_LANE(pku16)
+BITS_IN_LANE(pkf16)
+BITS_IN_LANE(pkbf16)
+BITS_IN_LANE(u64)
+BITS_IN_LANE(i64)
+BITS_IN_LANE(f64)
+BITS_IN_LANE(pkf32)
 
 #endif

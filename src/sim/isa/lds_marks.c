@@ -1,6 +1,7 @@
 /* lds_marks.c - waves of a workgroup that touch LDS between the same barriers
  */
 #include "lds_marks.h"
+#include "fault_report.h"
 
 #include <stdio.h>
 

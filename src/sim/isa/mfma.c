@@ -16,6 +16,7 @@
  * SMFMAC has A in structured sparsity: of each four values of k it holds two,
  * and two bits of the third source tell which each is.
  */
+#include "fault_report.h"
 #include "matrix_unit.h"
 
 enum { MAX_OUT = 2 * MATRIX_SIDE * MATRIX_SIDE }; /* of all blocks */

@@ -7,6 +7,7 @@
 #include "image_op.h"
 #include "work_count.h"
 
+#include "fault_report.h"
 #include "fp.h"
 
 /* Finds a lane's texel; false if its coordinates are outside the image. */

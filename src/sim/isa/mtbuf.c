@@ -4,7 +4,9 @@
  * tbuffer instructions name it themselves. The descriptor also gives the
  * channel of each component. Texels out of range read 0 in all components.
  */
+#include "fault_report.h"
 #include "fp.h"
+#include "mubuf.h"
 #include "texel_convert.h"
 #include "vmem.h"
 #include "work_count.h"

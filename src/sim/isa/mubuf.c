@@ -18,6 +18,8 @@
  *
  * Operands: vdata, vaddr|off, srsrc, soffset; loads to LDS have no vdata.
  */
+#include "fault_report.h"
+#include "hint.h"
 #include "sop.h"
 #include "vmem.h"
 

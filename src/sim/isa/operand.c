@@ -4,7 +4,10 @@
  * then abs and neg (neg last, as the encodings define it). Results: omod,
  * clamp, then the half or SDWA part, then only the lanes of w->mask.
  */
-#include "vop.h"
+#include "operand.h"
+
+#include "dpp.h"
+#include "sdwa.h"
 
 #define X(token, ctype, nregs) nregs,
 static const uint8_t type_nregs[] = {LANE_TYPES(X)};

@@ -5,8 +5,10 @@
  * modifier that is not known makes the instruction unknown, because running it
  * without would give wrong results silently.
  */
-#include "decode.h"
+#include "parse.h"
+#include "cost.h"
 #include "insn_rows.h"
+#include "parse_image.h"
 #include "vop.h"
 
 #include <ctype.h>

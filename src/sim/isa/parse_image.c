@@ -1,5 +1,5 @@
 /* parse_image.c - words that only instructions on images and formats have */
-#include "decode.h"
+#include "parse_image.h"
 
 #include "../base/image_descriptor.h"
 

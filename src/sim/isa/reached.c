@@ -1,6 +1,6 @@
 /* reached.c - a record of the instructions that programs run */
 #include "reached.h"
-#include "decode.h"
+#include "parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>

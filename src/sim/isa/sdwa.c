@@ -1,5 +1,5 @@
 /* sdwa.c - sub-dword addressing: bytes and words of operands and results */
-#include "vop.h"
+#include "sdwa.h"
 
 static const struct {
     uint8_t shift, bits;

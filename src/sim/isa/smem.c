@@ -4,6 +4,9 @@
  * (`s3 offset:0x10`). An address that is not a multiple of four, which hardware
  * rounds down, is a fault here.
  */
+#include "clock.h"
+#include "fault_report.h"
+#include "hint.h"
 #include "sop.h"
 #include "vmem.h"
 #include "work_count.h"

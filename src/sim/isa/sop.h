@@ -6,7 +6,6 @@
 #ifndef SIM_ISA_SOP_H
 #define SIM_ISA_SOP_H
 
-#include "exec.h"
 #include "vop.h"
 
 #define SCALAR_32(type)                                                        \

@@ -1,5 +1,8 @@
 /* sop1.c - scalar instructions of one source */
 #define _GNU_SOURCE /* roundevenf */
+#include "barrier.h"
+#include "clock.h"
+#include "fault_report.h"
 #include "sop.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* sopc.c - scalar compares */
+#include "mode.h"
 #include "sop.h"
 
 /* clang-format off */

@@ -1,7 +1,8 @@
 /* sopk.c - scalar instructions with a 16-bit constant, hardware registers */
+#include "clock.h"
+#include "hint.h"
+#include "mode.h"
 #include "sop.h"
-
-#include <time.h>
 
 /* clang-format off */
 #define SOPK_COMPARES(X)                                 \
@@ -64,25 +65,6 @@ static void run_s_call_b64(struct wave *w, const struct insn *in)
 }
 
 /* ---- hardware registers ---- */
-
-static uint64_t ticks(uint32_t khz)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 * khz +
-           (uint64_t)t.tv_nsec * khz / 1000000;
-}
-
-uint64_t sim_realtime(void)
-{
-    return ticks(100000);
-}
-
-uint64_t sim_shader_clock(const struct sim_target *target)
-{
-    return ticks(target->clock_khz);
-}
 
 enum hwreg {
     HWREG_MODE = 1,

@@ -4,6 +4,10 @@
  * hints have nothing to do; they are rows all the same, because what has no
  * row is an error.
  */
+#include "barrier.h"
+#include "fault_report.h"
+#include "hint.h"
+#include "mode.h"
 #include "sop.h"
 
 static void branch_if(struct wave *w, const struct insn *in, bool condition)
@@ -53,11 +57,6 @@ static uint64_t vcc(const struct wave *w)
     {#name, run_##name, CLASS_BRANCH, {T_none}, ROW_RAW | ROW_QUIET},
 BRANCH_TABLE(BRANCH_RUN)
 
-void sim_run_nothing(struct wave *w, const struct insn *in)
-{
-    (void)w;
-    (void)in;
-}
 #define NOTHING_ROW(name)                                                      \
     {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 

@@ -1,5 +1,6 @@
 /* vmem.c - loads, stores and atomics that vector lanes make */
 #include "vmem.h"
+#include "fault_report.h"
 #include "lds_marks.h"
 #include "work_count.h"
 

@@ -10,19 +10,6 @@
 #include "access.h"
 #include "vop.h"
 
-enum space {
-    SPACE_GLOBAL,
-    SPACE_FLAT, /* global, or by the window it lies in LDS or scratch */
-    SPACE_SCRATCH,
-    SPACE_LDS
-};
-
-struct places {
-    enum space space;
-    uint64_t lanes; /* with an access; loads give 0 to other active lanes */
-    uint64_t at[MAX_LANES];
-};
-
 /* How memory and registers correspond. */
 struct form {
     uint8_t nbytes;
@@ -34,9 +21,6 @@ void sim_vmem_load(struct wave *w, const struct places *p,
                    const struct operand *dst, struct form form);
 void sim_vmem_store(struct wave *w, const struct places *p,
                     const struct operand *src, struct form form);
-
-/* An instruction on images: two levels of eight texels for each lane. */
-enum { MAX_TEXELS = 16 * MAX_LANES };
 
 /*
  * For instructions whose lanes touch up to MAX_TEXELS of places of `nbytes`
@@ -78,14 +62,6 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
 bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
                        uint64_t data, uint64_t compare, atomic_fn *fn,
                        uint64_t *old);
-
-/*
- * Where the lanes of a buffer instruction go, by its operands from vaddr on;
- * p->lanes are those that are in range. False, with a fault, if it cannot be.
- */
-bool sim_buffer_locate(struct wave *w, const struct insn *in,
-                       const struct operand *op, unsigned nbytes,
-                       struct places *p);
 
 /* clang-format off */
 #define ATOMIC_FNS(X)                                                         \

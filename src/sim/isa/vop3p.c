@@ -3,6 +3,7 @@
  * op_sel and op_sel_hi pick the half that each source gives to the low and to
  * the high result, neg_lo and neg_hi turn signs (of integers: nothing).
  */
+#include "dpp.h"
 #include "minmax.h"
 #include "vop.h"
 

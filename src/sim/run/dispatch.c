@@ -8,11 +8,15 @@
  */
 #include "dispatch.h"
 
-#include "../base/cards.h"
+#include "../base/allocation.h"
+#include "../base/config.h"
 #include "../base/group_races.h"
+#include "../base/host_access.h"
 #include "../base/pageable.h"
+#include "../base/time_bounds.h"
 #include "../base/touched.h"
 #include "../isa/exec.h"
+#include "../isa/fault_report.h"
 #include "../isa/lds_marks.h"
 #include "../isa/work_count.h"
 #include "thread_pool.h"
@@ -553,9 +557,11 @@ static void report_stats(const struct job *job, struct sim_stats *stats)
     if (job->run.touched)
         sim_touched_count(job->run.touched, &s.work);
     if (job->run.config.stats)
-        sim_stats_print(job->run.dispatch, &s);
+        sim_stats_print(job->run.dispatch->kernel_name,
+                        job->run.dispatch->device->target_id, &s);
     if (job->run.config.print_bounds)
-        sim_bounds_print(job->run.dispatch, &s);
+        sim_bounds_print(job->run.dispatch->kernel_name, job->run.target->name,
+                         &s);
     if (stats)
         sim_stats_add(stats, &s);
 }

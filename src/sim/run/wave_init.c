@@ -6,7 +6,7 @@
  */
 #include "wave_init.h"
 
-#include "../isa/exec.h"
+#include "../isa/mode.h"
 
 enum { POISON_BYTE = 0xa5 };
 #define POISON 0xa5a5a5a5u

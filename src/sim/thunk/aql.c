@@ -7,6 +7,7 @@
 #include "ring.h"
 
 #include "../base/allocation.h"
+#include "../isa/code_cache.h"
 
 #include <string.h>
 
@@ -149,7 +150,7 @@ static int64_t execute(const struct thunk_queue *q, const uint8_t *packet)
         if (packet[2] != FORMAT_COMMANDS)
             return THUNK_BAD_PACKET;
         /* ROCr sends these to have instruction caches emptied. */
-        sim_mem_code_rewritten();
+        sim_code_rewritten();
         return 0;
     default:
         return THUNK_BAD_PACKET;

@@ -10,6 +10,7 @@
 #include "node.h"
 
 #include "../base/allocation.h"
+#include "../base/host_access.h"
 
 #include <time.h>
 

@@ -7,7 +7,9 @@
  * instructions a second, and how long decoding all of CODE.hsaco takes. With
  * KERNEL that one only, for counters of the processor: `perf stat`.
  */
+#include "sim/base/loader.h"
 #include "sim/hip/kpk_sim.h"
+#include "sim/isa/code_cache.h"
 #include "sim/isa/decode.h"
 
 #include <stdio.h>

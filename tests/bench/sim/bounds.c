@@ -10,7 +10,9 @@
  */
 #include "bounds.h"
 #include "sim/base/cards.h"
+#include "sim/base/config.h"
 #include "sim/base/processor.h"
+#include "sim/base/time_bounds.h"
 #include "sim/hip/kpk_sim.h"
 
 #include <kpack.h>

@@ -10,6 +10,7 @@
  */
 #include "sim/isa/decode.h"
 #include "sim/isa/insn_rows.h"
+#include "sim/isa/parse.h"
 
 #include <llvm-c/Disassembler.h>
 #include <llvm-c/Target.h>

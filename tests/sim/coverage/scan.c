@@ -12,7 +12,11 @@
 #define _GNU_SOURCE /* memmem() */
 #include "sim/base/bundle_pick.h"
 #include "sim/base/code_object.h"
+#include "sim/base/loader.h"
+#include "sim/isa/code_cache.h"
 #include "sim/isa/decode.h"
+#include "sim/isa/disassemble.h"
+#include "sim/isa/parse.h"
 
 #include <ftw.h>
 #include <stdio.h>

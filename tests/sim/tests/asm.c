@@ -1,7 +1,11 @@
 /* asm.c - runs a snippet of assembly on one simulated wave */
 #include "asm.h"
 
+#include "sim/base/config.h"
+#include "sim/base/host_access.h"
 #include "sim/isa/exec.h"
+#include "sim/isa/mode.h"
+#include "sim/run/dispatch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,7 @@
 /* image_test.c - images in memory, and instructions on them, for tests */
 #include "image_test.h"
+#include "sim/base/host_access.h"
+#include "sim/base/image_descriptor.h"
 
 const enum sim_data_format datas[18] = {
     SIM_DATA_8,        SIM_DATA_16,          SIM_DATA_8_8,

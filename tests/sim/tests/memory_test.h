@@ -3,6 +3,7 @@
 #define SIM_TESTS_MEMORY_TEST_H
 
 #include "asm.h"
+#include "sim/base/host_access.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,6 +5,8 @@
 #include "asm.h"
 
 #include "sim/base/cards.h"
+#include "sim/base/config.h"
+#include "sim/base/time_bounds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,8 @@
  * so that nothing depends on what a compiler makes of it.
  */
 #include "asm.h"
+#include "sim/base/config.h"
+#include "sim/isa/fault_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

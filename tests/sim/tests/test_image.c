@@ -1,5 +1,8 @@
 /* test_image.c - loads, stores, atomics of texels; sizes; what is refused */
 #include "image_test.h"
+#include "sim/base/config.h"
+#include "sim/base/host_access.h"
+#include "sim/base/image_descriptor.h"
 
 static const char *const targets[] = {"gfx90a", "gfx906", "gfx1030", "gfx1100",
                                       "gfx1201"};

@@ -4,6 +4,7 @@
  * and the ISA manuals give.
  */
 #include "image_test.h"
+#include "sim/base/image_descriptor.h"
 
 static const char *const targets[] = {
     "gfx900", "gfx90a", "gfx1010", "gfx1030", "gfx1100", "gfx1151", "gfx1201"};

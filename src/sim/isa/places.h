@@ -1,0 +1,25 @@
+/* places.h - where the lanes of a memory instruction go */
+#ifndef SIM_ISA_PLACES_H
+#define SIM_ISA_PLACES_H
+
+#include "wave.h"
+
+enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
+
+enum space {
+    SPACE_GLOBAL,
+    SPACE_FLAT, /* global, or by the window it lies in LDS or scratch */
+    SPACE_SCRATCH,
+    SPACE_LDS
+};
+
+struct places {
+    enum space space;
+    uint64_t lanes; /* with an access; loads give 0 to other active lanes */
+    uint64_t at[MAX_LANES];
+};
+
+/* An instruction on images: two levels of eight texels for each lane. */
+enum { MAX_TEXELS = 16 * MAX_LANES };
+
+#endif
