@@ -84,4 +84,7 @@ check "a copy of the rooms passes" python3 -B tests/build/rooms.py "$WORK/tree"
 refuse_include src/base/sha256.h ../launch.c 'includes src/launch.c; src/base may use no other room'
 refuse_include src/hip.c sim/isa/insn.h 'includes src/sim/isa/insn.h; src may use include, src/base'
 refuse_include src/base/msgpack_scan.h kpak.h 'includes src/base/kpak.h'
+printf 'void sha256_final(void);\n' >>"$WORK/tree/src/base/kpak.h"
+printf 'void sha256_final(void)\n{\n}\n' >>"$WORK/tree/src/base/sha256.c"
+refuse "a function of another file" 'src/base/kpak.h: declares sha256_final() of src/base/sha256.c' python3 -B tests/build/rooms.py "$WORK/tree"
 finish

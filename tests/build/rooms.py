@@ -1,11 +1,14 @@
-"""rooms.py - which folder includes which, and no circle of includes
+"""rooms.py - which folder includes which, no circle of includes, a header for
+each file
 
 usage: rooms.py [TREE]
 
 ROOMS has a row for each room, a folder of sources: the other rooms whose files
 it may include. Inside and across rooms no includes go in a circle. A unit is
 NAME.c with NAME.h, so a.h -> b.h is a circle if b.c includes a.h. Prints each
-include against the table and each circle, with file and line.
+include against the table and each circle, with file and line. So that includes
+tell who uses whom, a header declares functions of its own NAME.c alone; LISTS
+has the exceptions.
 
 Only #include "..." of files in the tree counts: headers that the build makes
 and headers of the system belong to no room.
@@ -49,8 +52,20 @@ READ = ("include", "src", "gen", "tests/sim")
 # -I of the builds
 PATHS = ("src", "gen", "include", "tests")
 
+# Headers that declare functions of several files: a library's interface, the
+# commands of a program.
+LISTS = ("include/kpack.h", "include/kpack/host_code.h", "src/cmd/cmd.h",
+         "src/cmd/commands.h", "src/sim/hip/kpk_sim.h",
+         "tests/sim/tests/hip_test.h")
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"')
 UNIT = re.compile(r"\.[ch]$")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+# A function's declaration (;) or definition ({) at the beginning of a line.
+FUNCTION = re.compile(
+    r"^(?!static|typedef)[A-Za-z_][^;{}()#]*?\b(\w+)"
+    r"\((?:[^(){};]|\([^()]*\))*\)\s*(?:__attribute__\(\(.*?\)\)\s*)?([;{])",
+    re.M)
 
 
 def room_of(path):
@@ -108,6 +123,28 @@ def circles(edges):
             yield [(a, b)] + back
 
 
+def functions(tree, path):
+    """(name, whether it is the definition) of the functions in a file"""
+    with open(os.path.join(tree, path), encoding="utf-8") as file:
+        for name, end in FUNCTION.findall(COMMENT.sub("", file.read())):
+            yield name, end == "{"
+
+
+def foreign(tree):
+    """headers that declare a function which another file defines"""
+    paths, defined = list(files(tree)), {}
+    for path in paths:
+        for name, whole in functions(tree, path) if path.endswith(".c") else ():
+            if whole:
+                defined.setdefault(name, set()).add(path)
+    for path in paths:
+        if path.endswith(".h") and path not in LISTS:
+            for name, whole in functions(tree, path):
+                have = defined.get(name)
+                if have and not whole and UNIT.sub(".c", path) not in have:
+                    yield f"{path}: declares {name}() of {min(have)}"
+
+
 def wrong(tree):
     rows = list(ROOMS)
     for room, may in ROOMS.items():
@@ -124,6 +161,7 @@ def wrong(tree):
         if other not in [room] + ROOMS.get(room, "").split():
             may = ROOMS.get(room, "").replace(" ", ", ") or "no other room"
             yield f"{path}:{line}: includes {target}; {room} may use {may}"
+    yield from foreign(tree)
     for circle in circles(edges):
         yield "circle:\n" + "\n".join("    " + edges[pair] for pair in circle)
 
