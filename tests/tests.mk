@@ -32,7 +32,12 @@ KERNEL_TESTS := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
   $(filter $(MODULES:%=tests/kernels/%.c),$(sort $(KERNEL_TESTS_SRC))))
 
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
-SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh)) tests/sim/thunk/amd.sh
+
+# A commit takes a sample of what only repeats; FULL=1 takes all of it. Programs
+# and scripts find FULL in the environment.
+FULL ?=
+FULL_SCRIPTS := tests/build/uniform.sh
+SCRIPT_TESTS := $(filter-out $(if $(FULL),,$(FULL_SCRIPTS)),$(sort $(wildcard tests/build/*.sh tests/install/*.sh))) tests/sim/thunk/amd.sh
 
 include tests/unit.mk
 # The objects of a module's test.
@@ -95,19 +100,18 @@ san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
 san_thread = $(if $(filter thread,$(SAN)),TSAN_OPTIONS='suppressions="$(CURDIR)/src/sim/tsan.supp"')
 JOBS ?= 2
 RUN_TESTS = $(own_make) JOBS='$(JOBS)' $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
-  $(san_thread) $(san_still) tests/run
+  $(if $(FULL),FULL=1) $(san_thread) $(san_still) tests/run
 
 tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o) ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
 	@$(foreach s,$(if $(SAN),,address,undefined thread),$(MAKE) --no-print-directory check-unit SAN=$(s) && ) true
 	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(TEST_PROGRAMS) $(SCRIPT_TESTS))
-check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs that look for races and for memory that nothing wrote
-	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) KPK_SIM_RACES=1 KPK_SIM_UNINIT=1) \
-	  $(call longest_first,$(KERNEL_TESTS))
 # One of these tests asks for a GPU. The simulated one is the unsanitized: under
-# a sanitizer it takes longer to build than all the rest.
-check-unit: all $(if $(SAN),unsanitized-sim,sim) $(UNIT_TESTS) $(BUILD_TESTS) ## run the tests of the runtime's and the generator's functions, with SAN= too
-	@$(call RUN_TESTS,$(subst $(H)/sim,$(B)/sim,$(ON_GPU))) $(UNIT_TESTS) $(BUILD_TESTS)
+# a sanitizer it takes longer to build than all the rest. The generator has one
+# thread.
+UNIT_OF_ALL = $(UNIT_TESTS) $(if $(filter thread,$(SAN)),,$(BUILD_TESTS))
+check-unit: lib $(if $(SAN),unsanitized-sim,sim) $(UNIT_OF_ALL) ## run the tests of the runtime's and the generator's functions, with SAN= too
+	@$(call RUN_TESTS,$(subst $(H)/sim,$(B)/sim,$(ON_GPU))) $(UNIT_OF_ALL)
 unsanitized-sim:
 	@$(MAKE) --no-print-directory SAN= sim
 # Builds one code object of the main pack, so that it answers within three
@@ -124,10 +128,26 @@ check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(B)/hsaco/$(FAST_ARCH)/vector_add
 unit-tests: $(UNIT_TESTS)
 kernel-tests: $(KERNEL_TESTS)
 
+# ---- what a release needs and a commit does not --------------------------------
+
+check-all: ## run all that a release needs: check with FULL=1, and the goals that check samples; hours
+	@$(MAKE) --no-print-directory check FULL=1
+	@$(MAKE) --no-print-directory check-wide
+	@$(MAKE) --no-print-directory check-races
+	@$(MAKE) --no-print-directory corpus-all
+	@$(MAKE) --no-print-directory check-aiter
+	@$(MAKE) --no-print-directory model-data
+	@$(MAKE) --no-print-directory check-model
+
+check-wide check-races: FULL := 1
+check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs that look for races and for memory that nothing wrote
+	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) KPK_SIM_RACES=1 KPK_SIM_UNINIT=1) \
+	  $(call longest_first,$(KERNEL_TESTS))
+
 # In full what tests/build/wide.sh takes a sample of.
 WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
 check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS) ## test the kernels on a simulated GPU of each family, through the code objects of ARCHS=wide
 	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
 	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(WIDE_DEVICES)) $(call longest_first,$(WIDE_TESTS))
 
-.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-races check-wide
+.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-wide

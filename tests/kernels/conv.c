@@ -323,7 +323,7 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
     const size_t wd[4] = {transposed ? c->c : c->o, transposed ? c->o : c->c,
                           flat ? c->kw : c->kh, c->kw};
 
-    if (total == 0 || (c->strange && !kt_is_float(type)))
+    if (total == 0 || (c->strange && !kt_is_float(type)) || !kt_turn(t))
         return;
     struct tensor x = make_tensor(t, type, flat ? 3 : 4, xd, c->x_order,
                                   c->group_view, c->lead, 1);
@@ -457,7 +457,7 @@ static void run_im2col_case(struct kt *t, const struct conv_case *c, bool flat,
     const size_t total = c->b * oh * ow * c->c * kh * c->kw;
     const size_t xd[4] = {c->b, c->c, flat ? c->w : c->h, c->w};
 
-    if (total == 0 || total > 60000 || c->strange)
+    if (total == 0 || total > 60000 || c->strange || !kt_turn(t))
         return;
     struct tensor x = make_tensor(t, type, flat ? 3 : 4, xd, c->x_order,
                                   c->group_view, c->lead, 3);

@@ -301,6 +301,9 @@ static void check_products(struct kt *t, const struct kt_row *row,
 static void run_product_on(struct kt *t, const struct kt_row *row,
                            const struct product_case *c, unsigned grid_x)
 {
+    if (!kt_turn(t))
+        return;
+
     const struct product *p = row->detail;
     const size_t size = kt_size(row->a);
     const struct gguf_format *f = &gguf_formats[p->id];

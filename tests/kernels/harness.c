@@ -54,9 +54,27 @@ void *kt_alloc(struct kt *t, size_t nbytes)
     return m->host;
 }
 
-struct kt_shared *kt_shared(struct kt *t, size_t nbytes)
+bool kt_turn(struct kt *t)
+{
+    /* rows of a type may be as far apart as a multiple of the devices */
+    const size_t row = t->row + t->row / t->turns;
+
+    t->call = 0;
+    return (row + t->which++) % t->turns == t->turn || t->every_case;
+}
+
+static struct kt_shared *find_shared(const struct kt *t)
 {
     struct kt_shared *s = *t->shared;
+
+    while (s && (s->which != t->which || s->call != t->call))
+        s = s->next;
+    return s;
+}
+
+struct kt_shared *kt_shared(struct kt *t, size_t nbytes)
+{
+    struct kt_shared *s = find_shared(t);
 
     if (!s) {
         s = calloc(1, sizeof(*s));
@@ -64,12 +82,13 @@ struct kt_shared *kt_shared(struct kt *t, size_t nbytes)
             s->data = calloc(nbytes ? nbytes : 1, 1);
         if (!s || !s->data)
             die("kernel test", "out of memory");
-        s->nbytes = nbytes;
+        *s = (struct kt_shared){*t->shared, t->which, t->call,
+                                nbytes,     s->data,  false};
         *t->shared = s;
     }
     if (s->nbytes != nbytes)
         die(t->symbol, "its cases are not the same on all devices");
-    t->shared = &s->next;
+    t->call++;
     return s;
 }
 
@@ -225,12 +244,14 @@ struct options {
     const char *device;  /* ordinal or processor, NULL for all */
     size_t every;        /* test each such row; 1: every row */
     size_t first;        /* number of the first row */
+    bool every_case;     /* on every device */
     bool verbose;
 };
 
 static void parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.kernels = "*", .every = 1};
+    *o = (struct options){
+        .kernels = "*", .every = 1, .every_case = getenv("FULL") != NULL};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "-v") == 0)
             o->verbose = true;
@@ -301,13 +322,22 @@ struct totals {
     unsigned passed, failed;
 };
 
+static void run_cases(struct kt *t, const struct kt_row *row, bool every)
+{
+    t->every_case = every;
+    t->which = t->call = 0;
+    row->run(t, row);
+}
+
 static void run_row(struct kt *t, const struct kt_row *row,
                     const struct options *o, struct totals *totals)
 {
     t->symbol = row->symbol;
     t->what = "";
     t->checks = t->failures = 0;
-    row->run(t, row);
+    run_cases(t, row, o->every_case);
+    if (t->checks == 0 && t->failures == 0 && t->which > 0) /* no turn */
+        run_cases(t, row, true);
     if (t->checks == 0 && t->failures == 0)
         kt_fail(t, "the row checked nothing");
     forget_all(t);
@@ -337,6 +367,18 @@ static void open_device(struct kt *t, int ordinal, const kpk_module *module,
         die("open", kpk_error_message());
 }
 
+/* Those of one wave size take turns. */
+static void give_turns(struct kt *devices, size_t n)
+{
+    for (size_t d = 0; d < n; d++)
+        for (size_t e = 0; e < n; e++)
+            if (devices[e].inst &&
+                devices[e].wave_size == devices[d].wave_size) {
+                devices[d].turn += e < d;
+                devices[d].turns++;
+            }
+}
+
 int kt_main(int argc, char **argv, const kpk_module *module,
             const struct kt_row *rows, size_t nrows)
 {
@@ -354,6 +396,7 @@ int kt_main(int argc, char **argv, const kpk_module *module,
         die("kernel test", "out of memory");
     for (int d = 0; d < ndevices; d++)
         open_device(&device[d], d, module, &options);
+    give_turns(device, (size_t)ndevices);
     for (size_t i = options.first; i < nrows; i += options.every) {
         struct kt_shared *shared = NULL;
 
@@ -361,6 +404,7 @@ int kt_main(int argc, char **argv, const kpk_module *module,
             continue;
         for (int d = 0; d < ndevices; d++) {
             device[d].shared = &shared;
+            device[d].row = i;
             if (device[d].inst)
                 run_row(&device[d], &rows[i], &options, &totals);
         }

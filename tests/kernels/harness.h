@@ -95,13 +95,24 @@ void *kt_host(struct kt *t, enum kt_type type, size_t n, enum kt_data what,
 void *kt_alloc(struct kt *t, size_t nbytes);
 
 /*
- * Zeroed memory that the same call finds again, as it was left, when the row
- * runs on the next device: for references, which are the same on all. A row
+ * Is the row's next case this device's turn? Devices of one wave size take
+ * turns, so that two of the five default targets run a case, one of each wave
+ * size; which two depends on the row and the case. With FULL=1 in the
+ * environment every device runs every case, and so does a device that gets no
+ * turn in a row. A row must ask in one order on all devices.
+ */
+bool kt_turn(struct kt *t);
+
+/*
+ * Zeroed memory that the same call finds again, as it was left, when the case
+ * runs on the next device: for references, which are the same on all. A case
  * must make these calls in one order on all devices, whatever fails there, so
- * they stand before the case's launch.
+ * they stand before its launch.
  */
 struct kt_shared {
     struct kt_shared *next;
+    size_t which; /* the case, and the call within it */
+    size_t call;
     size_t nbytes;
     void *data;
     bool filled; /* the caller sets it */
@@ -158,7 +169,11 @@ struct kt {
     unsigned long checks; /* elements compared in this row */
     unsigned long failures;
     struct kt_memory *memory;  /* freed with the row */
-    struct kt_shared **shared; /* the next one */
+    struct kt_shared **shared; /* all of the row, on all devices */
+    size_t which, call;        /* the case, and kt_shared()'s calls in it */
+    size_t row;                /* its number */
+    size_t turn, turns;        /* of devices with this wave size */
+    bool every_case;
 };
 
 /*

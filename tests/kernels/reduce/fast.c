@@ -469,10 +469,11 @@ void reduce_run_fast(struct kt *t, const struct kt_row *row)
     const enum op op = *(const enum op *)row->detail;
 
     for (size_t c = 0; c < NSHARED_CASES; c++)
-        if (shared_cases[c].op == op && shared_cases[c].type == row->a)
+        if (shared_cases[c].op == op && shared_cases[c].type == row->a &&
+            kt_turn(t))
             run_shared_case(t, &shared_cases[c]);
 
     for (size_t c = 0; c < NFAST_CASES; c++)
-        if (fast_applies(&fast_cases[c], op, row->a))
+        if (fast_applies(&fast_cases[c], op, row->a) && kt_turn(t))
             run_fast_case(t, &fast_cases[c], op, row->a);
 }

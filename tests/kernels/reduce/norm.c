@@ -163,6 +163,9 @@ static void run_norm_case(struct kt *t, const struct norm_case *c, bool layer,
 static void run_shared_norm(struct kt *t, bool layer, enum kt_type type,
                             size_t rows, size_t columns, unsigned threads)
 {
+    if (!kt_turn(t))
+        return;
+
     const size_t row = columns * kt_size(type);
     char *x = kt_alloc(t, rows * row), *got = kt_alloc(t, rows * row);
     const void *alpha = kt_host(t, type, columns, KT_SMALL, 3);
@@ -216,7 +219,7 @@ void reduce_run_norm(struct kt *t, const struct kt_row *row)
         const bool squares_overflow =
             norm_cases[c].data == BIG && row->a == KT_F16;
 
-        if (!squares_overflow)
+        if (!squares_overflow && kt_turn(t))
             run_norm_case(t, &norm_cases[c], layer, row->a);
     }
 }

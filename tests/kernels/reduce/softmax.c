@@ -102,5 +102,6 @@ static void run_softmax_case(struct kt *t, const struct softmax_case *c,
 void reduce_run_softmax(struct kt *t, const struct kt_row *row)
 {
     for (size_t c = 0; c < NSOFTMAX_CASES; c++)
-        run_softmax_case(t, &softmax_cases[c], row->a);
+        if (kt_turn(t))
+            run_softmax_case(t, &softmax_cases[c], row->a);
 }

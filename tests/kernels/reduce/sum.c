@@ -97,5 +97,6 @@ static void run_sum_case(struct kt *t, const struct sum_case *c,
 void reduce_run_sum(struct kt *t, const struct kt_row *row)
 {
     for (size_t c = 0; c < NSUM_CASES; c++)
-        run_sum_case(t, &sum_cases[c], row->a);
+        if (kt_turn(t))
+            run_sum_case(t, &sum_cases[c], row->a);
 }

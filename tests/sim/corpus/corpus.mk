@@ -6,7 +6,7 @@
 
 CORPUS_SOURCES := $(wildcard tests/sim/corpus/*)
 CORPUS_ARCHS   ?= $(filter $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r))),$(KPACK_AMD_ARCHS))
-CORPUS_LEVELS  ?= O0 O1 O3
+CORPUS_LEVELS  ?= O0 $(if $(FULL),O1) O3
 CORPUS_TEST    := $(H)/test/sim/corpus
 CORPUS_FLAGS    = -std=c++17 -Wall -Wextra -Wno-unused-parameter -ffp-contract=off
 
@@ -32,7 +32,9 @@ $(CORPUS_TEST).bin: $(CORPUS_SOURCES) $(SIM_LIB) $(SIM_LINKS) $(H)/stamp/sim
 	  -Xclang -fbfloat16-excess-precision=none \
 	  tests/sim/corpus/run.cc -o $@ -L$(H)/sim -lamdhip64 -lmpfr -lstdc++ -lm
 
+# The runner takes every level that is there, so none of before may stay.
 $(CORPUS_TEST): $(CORPUS_TEST).bin $(CORPUS_HSACOS)
+	@rm -f $(filter-out $(CORPUS_HSACOS),$(wildcard $(B)/corpus/*/*.hsaco))
 	@$(call runner,$< $(B)/corpus)
 
 corpus_every := gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx1100 gfx1150 gfx1200 gfx1201
