@@ -69,7 +69,7 @@ ifneq ($(IMPORT),)
 KPACK_SOURCES :=
 KPACK_MODULES := $(MODULES)
 else
-KPACK_SOURCES := $(or $(SOURCES),$(if $(MODULES),$(MODULES:%=$(KPACK_KERNELS)/%.hip),$(sort $(wildcard $(KPACK_KERNELS)/*.hip))))
+KPACK_SOURCES := $(or $(SOURCES),$(MODULES:%=$(KPACK_KERNELS)/%.hip),$(sort $(wildcard $(KPACK_KERNELS)/*.hip)))
 KPACK_MODULES := $(or $(MODULES),$(basename $(notdir $(KPACK_SOURCES))))
 endif
 
@@ -200,13 +200,17 @@ KPACK_SUFFIXES = $(if $(filter 11,$(call KPACK_FIELD,3,$(1))$(call KPACK_FIELD,4
 KPACK_NAMES := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)))
 KPACK_VALID := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)) \
   $(addprefix $(call KPACK_FIELD,1,$(r)),$(call KPACK_SUFFIXES,$(r))))
+KPACK_IS_NVIDIA = $(shell echo $(1) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?')
 KPACK_BAD_ARCHS := $(filter-out $(KPACK_VALID) $(KPACK_WIDE) sm_% compute_%,$(KPACK_ASKED_ARCHS)) \
-  $(foreach a,$(filter sm_% compute_%,$(KPACK_ASKED_ARCHS)),$(if $(shell echo $(a) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?'),,$(a)))
+  $(foreach a,$(filter sm_% compute_%,$(KPACK_ASKED_ARCHS)),$(if $(call KPACK_IS_NVIDIA,$(a)),,$(a)))
 ifneq ($(strip $(KPACK_BAD_ARCHS)),)
+# One example of each processor that has features.
+KPACK_WITH_FEATURES = $(foreach r,$(KPACK_ROWS),\
+  $(addprefix $(call KPACK_FIELD,1,$(r)),$(firstword $(call KPACK_SUFFIXES,$(r)))))
 define KPACK_BAD_ARCHS_TEXT
 ARCHS: no such target: $(strip $(KPACK_BAD_ARCHS))
   valid: $(KPACK_NAMES)
-  with features: $(strip $(foreach r,$(KPACK_ROWS),$(addprefix $(call KPACK_FIELD,1,$(r)),$(firstword $(call KPACK_SUFFIXES,$(r))))))
+  with features: $(strip $(KPACK_WITH_FEATURES))
   ('-' for '+' turns one off, a feature left out means any)
   of NVIDIA: sm_NN, a cubin, which nvcc makes; compute_NN, PTX, which clang makes with CUDA's headers
   of all: wide, the fewest that serve every processor; wide-amd and wide-nvidia are its halves
@@ -224,11 +228,15 @@ $(info kpack: $(or $(KPACK_DEVICE_ERROR),$(KPACK_DEVICE_NOTE)))
 endif
 
 # CUDA's compiler: NVIDIA's toolkit, or what `make deps NVIDIA=1` took from PyPI.
+KPACK_NVCC_OF_PYPI := $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kpack/cuda/nvidia/*/bin/nvcc
 KPACK_NVCC := $(or $(NVCC),$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc) \
-  $(lastword $(sort $(wildcard $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kpack/cuda/nvidia/*/bin/nvcc)))),nvcc)
+  $(lastword $(sort $(wildcard $(KPACK_NVCC_OF_PYPI))))),nvcc)
 
-KPACK_ARCHS := $(foreach a,$(KPACK_ASKED_ARCHS),$(if $(filter $(KPACK_WIDE),$(a)),\
-  $(shell $(KPACK_TOOLS)/wide-targets $(dir $(KPACK_TARGETS)) $(a) $(if $(KPACK_DEVICE_CXX),$(KPACK_DEVICE_CXX) $(KPACK_NVCC))),$(a)))
+# $(call KPACK_WIDE_TARGETS,wide): those that the compilers know.
+KPACK_WIDE_TARGETS = $(shell $(KPACK_TOOLS)/wide-targets $(dir $(KPACK_TARGETS)) $(1) \
+  $(if $(KPACK_DEVICE_CXX),$(KPACK_DEVICE_CXX) $(KPACK_NVCC)))
+KPACK_ARCHS := $(foreach a,$(KPACK_ASKED_ARCHS),\
+  $(if $(filter $(KPACK_WIDE),$(a)),$(call KPACK_WIDE_TARGETS,$(a)),$(a)))
 KPACK_NV_ARCHS  := $(sort $(filter sm_% compute_%,$(KPACK_ARCHS)))
 KPACK_AMD_ARCHS := $(sort $(filter-out sm_% compute_%,$(KPACK_ARCHS)))
 # All of them, AMD's first; and a code object's file: hsaco, cubin or ptx.
@@ -294,15 +302,19 @@ endif
 # CCACHE_DEPEND makes ccache read the list of headers, where it finds headers of
 # a single make target only. CCACHE_NAMESPACE hides results kept without
 # CCACHE_DEPEND.
-KPACK_CCACHE := CCACHE_DEPEND=1 CCACHE_NAMESPACE=kpack
-KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),$(KPACK_CCACHE) CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(strip $(call KPACK_BITCODE,$(1),$(2)) $(3)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
+KPACK_CCACHE = CCACHE_DEPEND=1 CCACHE_NAMESPACE=kpack CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(strip $(1)))'
+# $(call KPACK_LAUNCHED,FILES): the compiler, behind its launcher. FILES go in
+# beside the source.
+KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),$(KPACK_CCACHE) $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
 
 # Not stripped, though it would save a twentieth: HIP 5.2 crashes on a code
 # object without .symtab.
 KPACK_MAP := $(KPACK_TOOLS)/device.map
 KPACK_DEVICE_LDFLAGS := --version-script=$(KPACK_MAP)
 
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/device,$(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_DEVICE_FLAGS) $(KPACK_DEVICE_BITCODE) $(KPACK_HIPFLAGS) $(KPACK_DEVICE_LDFLAGS) $(COV)))
+KPACK_DEVICE_STAMP = $(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_DEVICE_FLAGS) $(KPACK_DEVICE_BITCODE) \
+  $(KPACK_HIPFLAGS) $(KPACK_DEVICE_LDFLAGS) $(COV)
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/device,$(KPACK_DEVICE_STAMP)))
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/pack,$(PACK): $(KPACK_MODULES): $(KPACK_TARGETS_OF_PACK)))
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/name,$(PACK)))
 
@@ -315,7 +327,9 @@ PACK_EMBEDS := $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(KPACK_B)
 # A module's source, and the CSV file beside it that is its table; second names
 # of kernels and what types are called on the host, beside all sources. A stamp
 # for each tells when such a file goes.
-KPACK_SOURCE_OF = $(or $(foreach s,$(KPACK_SOURCES),$(if $(filter $(1),$(basename $(notdir $(s)))),$(s))),$(KPACK_KERNELS)/$(1).hip)
+KPACK_IS_SOURCE_OF = $(filter $(1),$(basename $(notdir $(2))))
+KPACK_SOURCE_OF = $(or $(foreach s,$(KPACK_SOURCES),$(if $(call KPACK_IS_SOURCE_OF,$(1),$(s)),$(s))),\
+  $(KPACK_KERNELS)/$(1).hip)
 KPACK_CSV_MAKER = $(wildcard $(basename $(call KPACK_SOURCE_OF,$(1))).csv.c)
 KPACK_CSV_OF    = $(or $(wildcard $(basename $(call KPACK_SOURCE_OF,$(1))).csv),\
   $(if $(call KPACK_CSV_MAKER,$(1)),$(KPACK_B)/gen/$(1).csv))
@@ -347,8 +361,10 @@ $(foreach m,$(KPACK_MODULES),$(if $(call KPACK_CSV_MAKER,$(m)),$(eval $(call KPA
 # Kernels compiled elsewhere, if this build wants exactly the prebuilt pack,
 # targets and modules.
 ifneq ($(PREBUILT),)
-KPACK_BAD_PREBUILT := $(filter-out $(PREBUILT_PACK) $(PREBUILT_ARCHS) $(PREBUILT_MODULES),$(PACK) $(KPACK_ARCHS) $(KPACK_MODULES)) \
-  $(filter-out $(KPACK_ARCHS) $(KPACK_MODULES),$(PREBUILT_ARCHS) $(PREBUILT_MODULES)) $(filter-out none,$(KPACK_COMPRESSION)) $(IMPORT)
+KPACK_BAD_PREBUILT := \
+  $(filter-out $(PREBUILT_PACK) $(PREBUILT_ARCHS) $(PREBUILT_MODULES),$(PACK) $(KPACK_ARCHS) $(KPACK_MODULES)) \
+  $(filter-out $(KPACK_ARCHS) $(KPACK_MODULES),$(PREBUILT_ARCHS) $(PREBUILT_MODULES)) \
+  $(filter-out none,$(KPACK_COMPRESSION)) $(IMPORT)
 ifneq ($(strip $(KPACK_BAD_PREBUILT)),)
 $(error this tree holds pack $(PREBUILT_PACK), compiled for ARCHS='$(PREBUILT_ARCHS)' with MODULES='$(PREBUILT_MODULES)', \
   not: $(strip $(KPACK_BAD_PREBUILT)). To compile others remove the folder prebuilt, with clang and HIP installed)
@@ -359,21 +375,24 @@ $(KPACK_B)/stamp/prebuilt: SHA256SUMS
 
 # $(call KPACK_CODE_RULES,TARGET,MODULE)
 define KPACK_CODE_RULES
-$(call KPACK_ESC,$(call KPACK_OBJECT,$(1),$(2))): prebuilt/hsaco/$(call KPACK_ESC,$(1))/$(2).$(call KPACK_EXTENSION,$(1)) $(KPACK_B)/stamp/prebuilt
+$(call KPACK_ESC,$(call KPACK_OBJECT,$(1),$(2))): \
+    prebuilt/hsaco/$(call KPACK_ESC,$(1))/$(2).$(call KPACK_EXTENSION,$(1)) $(KPACK_B)/stamp/prebuilt
 	@mkdir -p '$$(@D)'
 	@cp '$$<' '$$@'
 endef
 KPACK_NVIDIA_RULE = $(KPACK_CODE_RULES)
 else
 
-# The constants of one ISA version and ABI: $(call KPACK_CONSTANTS_RULE,FILE)
+# The constants of one ISA version and ABI: $(call KPACK_CONSTANTS_RULE,FILE). The
+# file's name, v9402-cov5.bc, has both.
+KPACK_CONSTANTS_ISA = $(patsubst v%,%,$(firstword $(subst -cov, ,$(basename $(notdir $(1))))))
+KPACK_CONSTANTS_COV = $(lastword $(subst -cov, ,$(basename $(notdir $(1)))))
 define KPACK_CONSTANTS_RULE
 $(1): $(KPACK_TOOLS)/constants.c $(KPACK_B)/stamp/device
 	@mkdir -p $$(@D)
 	@$$(KPACK_DEVICE_CXX) --target=amdgcn-amd-amdhsa -nogpulib -x c -c -emit-llvm \
-	  -DISA_VERSION=$(patsubst v%,%,$(firstword $(subst -cov, ,$(basename $(notdir $(1)))))) \
-	  -DABI_VERSION=$(lastword $(subst -cov, ,$(basename $(notdir $(1)))))00 \
-	  -mcode-object-version=$(lastword $(subst -cov, ,$(basename $(notdir $(1))))) -o $$@ $$<
+	  -DISA_VERSION=$(call KPACK_CONSTANTS_ISA,$(1)) -DABI_VERSION=$(call KPACK_CONSTANTS_COV,$(1))00 \
+	  -mcode-object-version=$(call KPACK_CONSTANTS_COV,$(1)) -o $$@ $$<
 endef
 ifneq ($(KPACK_DEVICE_BITCODE),)
 $(foreach f,$(sort $(foreach n,$(KPACK_NAMES),$(call KPACK_CONSTANTS,$(n)))),$(eval $(call KPACK_CONSTANTS_RULE,$(f))))
@@ -392,11 +411,19 @@ endif
 # optimized first, so that only kernels are left and no function that both parts
 # have. -cuid changes the name that clang gives every translation unit.
 KPACK_PART_OF = $(if $(filter $(WAVES64_$(2)),$(call KPACK_PROCESSOR,$(1))),$(KPACK_B)/code/$(1)/$(2).w64.bc)
-KPACK_PART_FLAGS = $(if $(1),-mwavefrontsize64 -DKPK_WAVES=64 -Xclang -cuid=waves64,$(if $(2),-DKPK_WAVES=32 -Xclang -mlink-bitcode-file -Xclang '$(2)'))
-KPACK_COMPILE = $(call KPACK_LAUNCHED,$(1),$(3),$(if $(3),,$(4))) $(KPACK_HIPFLAGS) $(KPACK_PREFIX_MAP) $(HIPFLAGS_$(2)) $(KPACK_DEVICE_FLAGS) --offload-arch=$(1) \
-  -mcode-object-version=$(call KPACK_COV,$(1)) $(call KPACK_TARGET_FLAGS,$(1),$(3)) $(call KPACK_PART_FLAGS,$(3),$(4)) \
-  $(if $(KPACK_DEVICE_LAUNCHER),-MD -MP -MF '$@.d' -MT '$(call KPACK_ESC,$@)' -Wno-unused-command-line-argument,\
-  -Xclang -MP -Xclang -MT -Xclang '$(call KPACK_ESC,$@)') -Xclang -dependency-file -Xclang '$@.d' -S -Xclang -emit-$(if $(3),llvm-bc,obj)
+KPACK_FIRST_PART_FLAGS = -mwavefrontsize64 -DKPK_WAVES=64 -Xclang -cuid=waves64
+KPACK_OTHER_PART_FLAGS = -DKPK_WAVES=32 -Xclang -mlink-bitcode-file -Xclang '$(1)'
+# $(call KPACK_PART_FLAGS,64 or nothing,PART)
+KPACK_PART_FLAGS = $(if $(1),$(KPACK_FIRST_PART_FLAGS),$(if $(2),$(call KPACK_OTHER_PART_FLAGS,$(2))))
+# Writes the list of headers. A launcher reads the driver's options, which clang
+# does not heed here; the front end has options of its own.
+KPACK_DEPENDENCY_FLAGS = $(if $(KPACK_DEVICE_LAUNCHER),\
+  -MD -MP -MF '$@.d' -MT '$(call KPACK_ESC,$@)' -Wno-unused-command-line-argument,\
+  -Xclang -MP -Xclang -MT -Xclang '$(call KPACK_ESC,$@)') -Xclang -dependency-file -Xclang '$@.d'
+KPACK_COMPILE = $(call KPACK_LAUNCHED,$(call KPACK_BITCODE,$(1),$(3)) $(if $(3),,$(4))) \
+  $(KPACK_HIPFLAGS) $(KPACK_PREFIX_MAP) $(HIPFLAGS_$(2)) $(KPACK_DEVICE_FLAGS) --offload-arch=$(1) \
+  -mcode-object-version=$(call KPACK_COV,$(1)) $(call KPACK_TARGET_FLAGS,$(1),$(3)) \
+  $(call KPACK_PART_FLAGS,$(3),$(4)) $(KPACK_DEPENDENCY_FLAGS) -S -Xclang -emit-$(if $(3),llvm-bc,obj)
 KPACK_LINK = $(KPACK_DEVICE_CXX) --target=amdgcn-amd-amdhsa -mcpu=$(1) -mcode-object-version=$(call KPACK_COV,$(1)) \
   $(KPACK_DEVICE_LDFLAGS:%=-Wl,%)
 
@@ -410,10 +437,15 @@ $(call KPACK_ESC,$(3)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/device \
 	@$$(call KPACK_COMPILE,$(1),$(2),$(4),$(5)) -o '$$@' $$<
 endef
 
-# $(call KPACK_CODE_RULES,TARGET,MODULE)
-define KPACK_CODE_RULES
-$(call KPACK_CODE_RULE,$(1),$(2),$(KPACK_B)/code/$(1)/$(2).o,,$(call KPACK_PART_OF,$(1),$(2)),$(call KPACK_ESC,$(call KPACK_PART_OF,$(1),$(2))))
-$(if $(call KPACK_PART_OF,$(1),$(2)),$(call KPACK_CODE_RULE,$(1),$(2),$(call KPACK_PART_OF,$(1),$(2)),64,$(call KPACK_PART_OF,$(1),$(2))))
+# $(call KPACK_PART_RULES,TARGET,MODULE,PART): the object; and PART, if there is one
+define KPACK_PART_RULES
+$(call KPACK_CODE_RULE,$(1),$(2),$(KPACK_B)/code/$(1)/$(2).o,,$(3),$(call KPACK_ESC,$(3)))
+$(if $(3),$(call KPACK_CODE_RULE,$(1),$(2),$(3),64,$(3)))
+endef
+
+# $(call KPACK_HSACO_RULE,TARGET,MODULE): linked, with the second names put in
+# before, if there are any
+define KPACK_HSACO_RULE
 $(KPACK_B)/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco: $(KPACK_B)/code/$(call KPACK_ESC,$(1))/$(2).o $(KPACK_MAP) \
     $(KPACK_ALIASES_STAMP) $(if $(KPACK_ALIASES),$(KPACK_ALIASES) $(KPACK_GEN))
 	@mkdir -p '$$(@D)'
@@ -422,38 +454,58 @@ $(KPACK_B)/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco: $(KPACK_B)/code/$(call KPACK
 	$(if $(KPACK_ALIASES),@rm '$$@.o')
 endef
 
-# The same sources for NVIDIA: cubins by nvcc; PTX by clang, which writes it for
-# ISA 7.8, so that drivers since R520 take it, or for the first ISA that has the
-# target and what kernels use of it (sm_90's bulk copies are of 8.0, sm_90a's
-# maps of 8.3). CUDA's headers are beside nvcc.
-# sm_90 has the instructions of sm_90a, its matrix unit's: there is no other GPU
-# of its major version that could run a cubin without them.
+# $(call KPACK_CODE_RULES,TARGET,MODULE)
+define KPACK_CODE_RULES
+$(call KPACK_PART_RULES,$(1),$(2),$(call KPACK_PART_OF,$(1),$(2)))
+$(call KPACK_HSACO_RULE,$(1),$(2))
+endef
+
+# ---- sources to code for NVIDIA ----------------------------------------------
+
+# Cubins by nvcc. sm_90 has the instructions of sm_90a, its matrix unit's: there is
+# no other GPU of its major version that could run a cubin without them.
 KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) $(KPACK_NVIDIA_FLAGS) $(NVCCFLAGS)
+KPACK_NVCC_ARCH = $(patsubst %_90,%_90a,$(1))
+KPACK_NVCC_TARGET = -gencode=arch=$(call KPACK_NVCC_ARCH,$(1:sm_%=compute_%)),code=$(call KPACK_NVCC_ARCH,$(1))
+
+# PTX by clang, with CUDA's headers, which are beside nvcc. Clang wants a header
+# of cuRAND's, which need not be there.
 KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(KPACK_NVCC))))
-# Clang wants a header of cuRAND's, which need not be there.
 KPACK_CUDA_FLAGS = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only -idirafter $(KPACK_TOOLS)/cuda \
   $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings $(KPACK_NVIDIA_FLAGS)
+
+# PTX is of ISA 7.8, so that drivers since R520 take it, or of the first ISA that
+# has the target and what kernels use of it: sm_90's bulk copies are of 8.0,
+# sm_90a's maps of 8.3.
+KPACK_PTX_ISAS := 88/90 90/80 90a/83 100/86 100a/86 103/88 103a/88 110/90 110a/90 120/87 120a/87 121/88 121a/88
+KPACK_PTX_ISA  = $(or $(patsubst $(1)/%,%,$(filter $(1)/%,$(KPACK_PTX_ISAS))),78)
 # $(call KPACK_CUDA_TARGET,90a)
 KPACK_CUDA_TARGET = --cuda-gpu-arch=sm_$(1) --cuda-feature=+ptx$(call KPACK_PTX_ISA,$(1))
+
 # Clang takes the square root of CUDA's library that is fast, where nvcc takes
-# the one that is right.
-KPACK_PTX_SQRT  = -mllvm --nvvm-reflect-add=__CUDA_PREC_SQRT=1
-KPACK_PTX_ISAS  := 88/90 90/80 90a/83 100/86 100a/86 103/88 103a/88 110/90 110a/90 120/87 120a/87 121/88 121a/88
-KPACK_PTX_ISA   = $(or $(patsubst $(1)/%,%,$(filter $(1)/%,$(KPACK_PTX_ISAS))),78)
-KPACK_PTXFLAGS  = $(KPACK_CUDA_FLAGS) -S -O3 \
-  $(if $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1),$(KPACK_PTX_SQRT))
-KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
+# the one that is right. Not every clang has the option.
+KPACK_PTX_SQRT = -mllvm --nvvm-reflect-add=__CUDA_PREC_SQRT=1
+KPACK_HAS_PTX_SQRT = $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1)
+KPACK_PTXFLAGS = $(KPACK_CUDA_FLAGS) -S -O3 $(if $(KPACK_HAS_PTX_SQRT),$(KPACK_PTX_SQRT))
+
+KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: \
+  give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
+
+KPACK_PTX_STAMP = $(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_PTXFLAGS)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(KPACK_NVCC) $(KPACK_NVCCFLAGS)))
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/ptx,$(if $(filter compute_%,$(KPACK_NV_ARCHS)),$(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_PTXFLAGS))))
-KPACK_NVCC_ARCH = $(patsubst %_90,%_90a,$(1))
-# $(call KPACK_NVIDIA_RULE,TARGET,MODULE)
-define KPACK_NVIDIA_RULE
-$(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(if $(filter sm_%,$(1)),nvcc,ptx) $(call KPACK_FLAGS_STAMP,$(2))
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/ptx,$(if $(filter compute_%,$(KPACK_NV_ARCHS)),$(KPACK_PTX_STAMP))))
+
+# $(call KPACK_NVIDIA_RULE,TARGET,MODULE): a rule for a cubin, or for PTX
+KPACK_NVIDIA_RULE = $(if $(filter sm_%,$(1)),\
+  $(call KPACK_NVIDIA_RULE_OF,$(1),$(2),nvcc,NVCC ,$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) $$(call KPACK_NVCC_TARGET,$(1))),\
+  $(call KPACK_NVIDIA_RULE_OF,$(1),$(2),ptx,CUDA ,$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) $$(call KPACK_CUDA_TARGET,$(1:compute_%=%))))
+# $(call KPACK_NVIDIA_RULE_OF,TARGET,MODULE,STAMP,WORD,COMMAND)
+define KPACK_NVIDIA_RULE_OF
+$(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(3) $(call KPACK_FLAGS_STAMP,$(2))
 	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
-	@echo "  $(if $(filter sm_%,$(1)),NVCC ,CUDA ) $(1)/$(2)"
-	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(call KPACK_NVCC_ARCH,$(1:sm_%=compute_%)),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) $(call KPACK_CUDA_TARGET,$(1:compute_%=%)))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(call KPACK_NVCC_ARCH,$(1))) \
-	  $(call KPACK_DEFINES,$(HIPFLAGS_$(2))) -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
+	@echo "  $(4) $(1)/$(2)"
+	@$(5) $(call KPACK_DEFINES,$(HIPFLAGS_$(2))) -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
 endef
 endif
 
@@ -470,14 +522,25 @@ endif
 # for NVIDIA alone whose source nvcc takes and clang does not.
 KPACK_FIRST_ARCH := $(firstword $(KPACK_TARGETS_OF_PACK))
 KPACK_IR_OF = $(if $(PREBUILT),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
-KPACK_IR_FLAGS = $(if $(KPACK_AMD_ARCHS),$(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) $(HIPFLAGS_$(1)) \
-    $(KPACK_DEVICE_FLAGS) $(filter -U% -D%,$(call KPACK_TARGET_FLAGS,$(KPACK_FIRST_ARCH))) -nogpulib --offload-arch=$(KPACK_FIRST_ARCH),\
-    $(KPACK_CUDA_FLAGS) $(call KPACK_DEFINES,$(HIPFLAGS_$(1))) \
-    $(call KPACK_CUDA_TARGET,$(subst compute_,,$(patsubst sm_%,%,$(if $(filter sm_%,$(KPACK_FIRST_ARCH)),$(call KPACK_NVCC_ARCH,$(KPACK_FIRST_ARCH)),$(KPACK_FIRST_ARCH)))))) \
+# IR is of the first target, AMD's if the pack has any. NVIDIA's is a number: 90a.
+KPACK_FIRST_SM = $(patsubst compute_%,%,$(patsubst sm_%,%,$(if $(filter sm_%,$(KPACK_FIRST_ARCH)),\
+  $(call KPACK_NVCC_ARCH,$(KPACK_FIRST_ARCH)),$(KPACK_FIRST_ARCH))))
+KPACK_IR_FLAGS_AMD = $(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) $(HIPFLAGS_$(1)) $(KPACK_DEVICE_FLAGS) \
+  $(filter -U% -D%,$(call KPACK_TARGET_FLAGS,$(KPACK_FIRST_ARCH))) -nogpulib --offload-arch=$(KPACK_FIRST_ARCH)
+KPACK_IR_FLAGS_NVIDIA = $(KPACK_CUDA_FLAGS) $(call KPACK_DEFINES,$(HIPFLAGS_$(1))) $(call KPACK_CUDA_TARGET,$(KPACK_FIRST_SM))
+KPACK_IR_FLAGS = $(if $(KPACK_AMD_ARCHS),$(KPACK_IR_FLAGS_AMD),$(KPACK_IR_FLAGS_NVIDIA)) \
   -w -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes
+# What follows the command for NVIDIA, which may fail: then there is no IR.
 KPACK_IR_OTHERWISE = 2>'$(@:.made=.said)' || { rm -f '$(@:.made=.ll)'; \
   echo "kpack: module $(1) has no typed launchers and names no arguments, because $(notdir $(KPACK_DEVICE_CXX)) does not compile it for $(KPACK_FIRST_ARCH): $$(grep -m 1 error: '$(@:.made=.said)')"; }; \
   rm -f '$(@:.made=.said)'
+KPACK_IR_COMPILER = $(if $(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
+# $(call KPACK_IR,MODULE) writes the IR beside the rule's target.
+KPACK_IR = $(KPACK_IR_COMPILER) $(KPACK_IR_FLAGS) -o '$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)) \
+  $(if $(KPACK_AMD_ARCHS),,$(KPACK_IR_OTHERWISE))
+# The generator's argument for it, if there is IR.
+KPACK_IR_ARGUMENT = $(if $(KPACK_AMD_ARCHS),'ir=$(@:.made=.ll)',$$(test ! -e '$(@:.made=.ll)' || echo 'ir=$(@:.made=.ll)'))
+
 KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
 KPACK_OBJECTS_OF = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_OBJECT,$(a),$(1)))
 KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/include/kpack/$(PACK)/$(1).h \
@@ -485,17 +548,23 @@ KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/inc
 # Forces a rule if one of its files is missing.
 KPACK_UNLESS_THERE = $(if $(filter-out $(wildcard $(1)),$(1)),KPACK_FORCE)
 
+# What a module's tables are made of.
+KPACK_MADE_FROM = $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call KPACK_CSV_OF,$(1)) $(call KPACK_CSV_STAMP,$(1)) \
+  $(KPACK_ALIASES) $(KPACK_ALIASES_STAMP) $(KPACK_TYPES) $(KPACK_TYPES_STAMP) $(KPACK_TAKEN) \
+  $(KPACK_GEN) $(KPACK_B)/stamp/pack
+# The same as the generator's arguments, before that for the IR and after it.
+KPACK_OBJECT_ARGUMENTS = $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
+  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)')
+KPACK_NAME_ARGUMENTS := $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')
+
 # $(call KPACK_MODULE_RULES,MODULE)
 define KPACK_MODULE_RULES
-$(KPACK_B)/gen/$(1).made: $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call KPACK_CSV_OF,$(1)) $(call KPACK_CSV_STAMP,$(1)) \
-    $(KPACK_ALIASES) $(KPACK_ALIASES_STAMP) $(KPACK_TYPES) $(KPACK_TYPES_STAMP) $(KPACK_TAKEN) \
-    $(KPACK_GEN) $(KPACK_B)/stamp/pack $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
+$(KPACK_B)/gen/$(1).made: $(call KPACK_MADE_FROM,$(1)) $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
 	$$(KPACK_CHECK)
 	@mkdir -p '$$(@D)'
-	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $$(call KPACK_IR_FLAGS,$(1)) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)) $$(if $$(KPACK_AMD_ARCHS),,$$(call KPACK_IR_OTHERWISE,$(1))))
-	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
-	  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)') $(if $(call KPACK_IR_OF,$(1)),$(if $(KPACK_AMD_ARCHS),'ir=$$(@:.made=.ll)',$$$$(test ! -e '$$(@:.made=.ll)' || echo 'ir=$$(@:.made=.ll)'))) \
-	  $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')
+	$(if $(call KPACK_IR_OF,$(1)),@$$(call KPACK_IR,$(1)))
+	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(call KPACK_OBJECT_ARGUMENTS,$(1)) \
+	  $(if $(call KPACK_IR_OF,$(1)),$$(KPACK_IR_ARGUMENT)) $(KPACK_NAME_ARGUMENTS)
 	@rm -f '$$(@:.made=.ll)'; touch '$$@'
 $(call KPACK_ESC,$(call KPACK_MADE_OF,$(1))): $(KPACK_B)/gen/$(1).made ;
 endef
@@ -511,13 +580,13 @@ $(KPACK_B)/gen/pack.made: $(KPACK_MODULES:%=$(KPACK_B)/gen/%.kernels) $(KPACK_GE
 $(KPACK_MADE): $(KPACK_B)/gen/pack.made ;
 endif
 
-# Compressed, the whole pack is made at once: each code object is worth what it
-# has in common with the others.
-# Files to embed for a code object or the dictionary: head, then bytes.
+# $(call KPACK_STORED,TARGET/MODULE): files to embed for a code object, head, then
+# bytes. Compressed, the whole pack is made at once, with a dictionary: each code
+# object is worth what it has in common with the others.
 ifeq ($(KPACK_COMPRESSION),zstd)
 KPACK_STORED = $(KPACK_B)/zstd/$(1).head $(KPACK_B)/zstd/$(1).zst
-$(foreach f,dictionary $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(call KPACK_ESC,$(a))/%)),\
-  $(eval $(call KPACK_STORED,$(f)): $(KPACK_B)/zstd/done ;))
+KPACK_COMPRESSED := dictionary $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(call KPACK_ESC,$(a))/%))
+$(foreach f,$(KPACK_COMPRESSED),$(eval $(call KPACK_STORED,$(f)): $(KPACK_B)/zstd/done ;))
 $(KPACK_B)/zstd/done: $(call KPACK_ESC,$(PACK_HSACOS)) $(PACK_CUBINS) $(KPACK_COMPRESS) $(KPACK_B)/stamp/pack
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@echo "  ZSTD  $(PACK)"
@@ -527,10 +596,11 @@ else
 KPACK_STORED = $(KPACK_B)/blob/$(1).head $(KPACK_B)/hsaco/$(1).$(call KPACK_EXTENSION,$(1))
 endif
 
-# $(call KPACK_EMBED,OUT,SYMBOL,FILES): an array of files, by xxd or by the
-# assembler. With SYMBOL '-' the array gets the name from the head.
+# $(call KPACK_EMBED,OUT,SYMBOL,FILES,xxd or KPACK_INCBIN): an array of files, by
+# xxd or by the assembler. With SYMBOL '-' the array gets the name from the head.
 KPACK_EMBED = $(if $(filter xxd,$(4)),cat $(3) | xxd -p -c 32 |) $(KPACK_EMBED_TOOL) $(4) $(1) $(2) $(3)
 KPACK_INCBIN = incbin$(if $(KPACK_LARGE_DATA),-large)
+KPACK_EMBED_HOW = $(if $(filter xxd,$(KPACK_EMBEDDING)),xxd,$(KPACK_INCBIN))
 
 # $(call KPACK_EMBED_RULES,TARGET/MODULE,MEMBER): C and object. One object per
 # module and target: a linker takes what is named. Members of an archive have no
@@ -538,7 +608,7 @@ KPACK_INCBIN = incbin$(if $(KPACK_LARGE_DATA),-large)
 define KPACK_EMBED_RULES
 $(KPACK_B)/embed/$(call KPACK_ESC,$(1)).c: $(call KPACK_ESC,$(call KPACK_STORED,$(1))) $(KPACK_EMBED_TOOL) $(KPACK_B)/stamp/embed
 	@mkdir -p '$$(@D)'
-	@$(call KPACK_EMBED,'$$@',-,$(patsubst %,'%',$(call KPACK_STORED,$(1))),$(if $(filter xxd,$(KPACK_EMBEDDING)),xxd,$(KPACK_INCBIN)))
+	@$(call KPACK_EMBED,'$$@',-,$(patsubst %,'%',$(call KPACK_STORED,$(1))),$(KPACK_EMBED_HOW))
 $(KPACK_B)/obj/pack/pack.$(2).o: $(KPACK_B)/embed/$(call KPACK_ESC,$(1)).c
 	@mkdir -p $$(@D)
 	@$$(KPACK_CC) $$@ $(KPACK_LARGE_DATA) '$$<'
@@ -551,9 +621,11 @@ KPACK_CC = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) \
   $(if $(filter zstd,$(KPACK_COMPRESSION)),-DKPK_COMPRESSED) -c -o
 # x86-64 has a section for large data, which linkers put where its size does
 # not spend the 2 GiB that code and other data can be apart.
-KPACK_LARGE_DATA := $(shell $(CC) -mcmodel=medium -mlarge-data-threshold=0 \
-  -x c -c -o /dev/null /dev/null 2>/dev/null && echo -mcmodel=medium -mlarge-data-threshold=0)
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/embed,$(KPACK_COMPRESSION) $(KPACK_EMBEDDING) $(KPACK_CC) $(KPACK_LARGE_DATA)))
+KPACK_LARGE_DATA_FLAGS := -mcmodel=medium -mlarge-data-threshold=0
+KPACK_LARGE_DATA := $(shell $(CC) $(KPACK_LARGE_DATA_FLAGS) -x c -c -o /dev/null /dev/null 2>/dev/null && \
+  echo $(KPACK_LARGE_DATA_FLAGS))
+KPACK_EMBED_STAMP = $(KPACK_COMPRESSION) $(KPACK_EMBEDDING) $(KPACK_CC) $(KPACK_LARGE_DATA)
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/embed,$(KPACK_EMBED_STAMP)))
 
 PACK_OBJECTS := $(KPACK_B)/obj/pack/pack.o $(KPACK_MODULES:%=$(KPACK_B)/obj/pack/pack.%.o)
 ifeq ($(IMPORT),)
@@ -562,12 +634,14 @@ $(foreach m,$(KPACK_MODULES),$(eval $(KPACK_B)/obj/pack/pack.$(m).o: $(KPACK_B)/
 $(PACK_OBJECTS): $(KPACK_INCLUDE)/kpack/format.h $(KPACK_B)/stamp/embed
 	@mkdir -p $(@D)
 	@$(KPACK_CC) $@ $(filter %.c,$^)
+
+# $(call KPACK_OBJECT_RULES,TARGET,MODULE): a code object, by its vendor's compiler
+KPACK_OBJECT_RULES = $(call $(if $(filter sm_% compute_%,$(1)),KPACK_NVIDIA_RULE,KPACK_CODE_RULES),$(1),$(2))
+# Targets with rules that are not in the pack.
+KPACK_OTHER_ARCHS := $(sort $(filter-out $(KPACK_TARGETS_OF_PACK),$(KPACK_MORE_ARCHS)))
 $(foreach m,$(KPACK_MODULES),$(eval $(call KPACK_MODULE_RULES,$(m))))
-$(foreach a,$(KPACK_AMD_ARCHS),$(foreach m,$(KPACK_MODULES),\
-  $(eval $(call KPACK_CODE_RULES,$(a),$(m)))))
-$(foreach a,$(KPACK_NV_ARCHS),$(foreach m,$(KPACK_MODULES),$(eval $(call KPACK_NVIDIA_RULE,$(a),$(m)))))
-$(foreach a,$(sort $(filter-out $(KPACK_TARGETS_OF_PACK),$(KPACK_MORE_ARCHS))),$(foreach m,$(KPACK_MODULES),\
-  $(eval $(call $(if $(filter sm_% compute_%,$(a)),KPACK_NVIDIA_RULE,KPACK_CODE_RULES),$(a),$(m)))))
+$(foreach a,$(KPACK_TARGETS_OF_PACK) $(KPACK_OTHER_ARCHS),$(foreach m,$(KPACK_MODULES),\
+  $(eval $(call KPACK_OBJECT_RULES,$(a),$(m)))))
 $(foreach a,$(KPACK_TARGETS_OF_PACK),$(foreach m,$(KPACK_MODULES),\
   $(eval $(call KPACK_EMBED_RULES,$(a)/$(m),$(m).$(call KPACK_C_NAME,$(a))))))
 endif
@@ -588,8 +662,9 @@ ifeq ($(IMPORT),)
 KPACK_HOST := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.c))))
 KPACK_HOST_HEADERS := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.h))))
 PACK_OBJECTS += $(KPACK_HOST:%=$(KPACK_B)/obj/pack/pack.host-%.o)
-PACK_LAUNCHERS += $(KPACK_HOST_HEADERS:%=$(KPACK_B)/include/kpack/$(PACK)/%.h)
-$(KPACK_HOST_HEADERS:%=$(KPACK_B)/include/kpack/$(PACK)/%.h): $(KPACK_B)/include/kpack/$(PACK)/%.h: $(KPACK_KERNELS)/host/%.h
+KPACK_HOST_COPIES := $(KPACK_HOST_HEADERS:%=$(KPACK_B)/include/kpack/$(PACK)/%.h)
+PACK_LAUNCHERS += $(KPACK_HOST_COPIES)
+$(KPACK_HOST_COPIES): $(KPACK_B)/include/kpack/$(PACK)/%.h: $(KPACK_KERNELS)/host/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
 $(KPACK_HOST:%=$(KPACK_B)/obj/pack/pack.host-%.o): $(KPACK_B)/obj/pack/pack.host-%.o: $(KPACK_KERNELS)/host/%.c \
@@ -602,42 +677,49 @@ endif
 
 # One run reads the whole tree and writes a table and a data file for each kind
 # of kernels in it, the headers, and kinds.mk, which names the kinds. make
-# notices changes in the tree by the sizes and times of its files.
+# notices changes in the tree by the sizes and times of its files, those that
+# links lead to, and by what is neither.
 ifneq ($(IMPORT),)
 KPACK_IMPORT_DIR := $(KPACK_B)/import/$(PACK)
 PACK_OBJECTS := $(KPACK_IMPORT_DIR)/obj/pack.o
 ifneq ($(KPACK_PLAIN),1)
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/import,$(PACK) $(IMPORT) $(shell cd $(call KPACK_QUOTE,$(IMPORT)) && find . -type f -printf '%P %s %T@\n' -o -type l -xtype f -exec stat -L -c '%n %s %.Y' {} + -o ! -type d -printf '%P %y\n' | LC_ALL=C sort | cksum)))
+KPACK_IMPORT_SUM = $(shell cd $(call KPACK_QUOTE,$(IMPORT)) && \
+  find . -type f -printf '%P %s %T@\n' -o -type l -xtype f -exec stat -L -c '%n %s %.Y' {} + -o ! -type d -printf '%P %y\n' | \
+  LC_ALL=C sort | cksum)
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/import,$(PACK) $(IMPORT) $(KPACK_IMPORT_SUM)))
 # Make starts again when it has made kinds.mk, and then leaves it: by a generator
 # from the future, where a clock was set back, it would make it for ever.
 $(KPACK_IMPORT_DIR)/kinds.mk: $(if $(MAKE_RESTARTS),,$(KPACK_GEN) $(KPACK_B)/stamp/import)
 	@echo "  IMPORT $(IMPORT)"
 	@rm -f $@
-	@$(KPACK_GEN) import $(PACK) $(KPACK_IMPORT_DIR) $(call KPACK_QUOTE,$(IMPORT)) || { mkdir -p $(@D); echo 'KPACK_IMPORT_REFUSED := 1' >$@; }
+	@$(KPACK_GEN) import $(PACK) $(KPACK_IMPORT_DIR) $(call KPACK_QUOTE,$(IMPORT)) || \
+	  { mkdir -p $(@D); echo 'KPACK_IMPORT_REFUSED := 1' >$@; }
 -include $(KPACK_IMPORT_DIR)/kinds.mk
 # Make would complain that kinds.mk is not there, where nothing is written.
 ifdef KPACK_IMPORT_REFUSED
 $(shell rm -f $(KPACK_IMPORT_DIR)/kinds.mk)
 $(error IMPORT=$(IMPORT) is refused)
 endif
-PACK_OBJECTS += $(foreach k,$(KPACK_IMPORT_KINDS),$(KPACK_IMPORT_DIR)/obj/pack.$(k).o $(KPACK_IMPORT_DIR)/obj/pack.$(k).data.o)
+PACK_OBJECTS += $(foreach k,$(KPACK_IMPORT_KINDS),$(addprefix $(KPACK_IMPORT_DIR)/obj/pack.$(k),.o .data.o))
 endif
 
-# $(call KPACK_IMPORT_RULES,OBJECT,SOURCE)
-define KPACK_IMPORT_RULES
+# $(call KPACK_IMPORT_TABLE_RULE,OBJECT,SOURCE)
+define KPACK_IMPORT_TABLE_RULE
 $(KPACK_IMPORT_DIR)/obj/$(1).o: $(KPACK_IMPORT_DIR)/kinds.mk $(KPACK_INCLUDE)/kpack/format.h $(KPACK_B)/stamp/embed
 	@mkdir -p $$(@D)
 	@echo "  CC    $$@"
 	@$$(KPACK_CC) $$@ $(KPACK_IMPORT_DIR)/$(2).c
 endef
-define KPACK_IMPORT_DATA_RULES
+# $(call KPACK_IMPORT_DATA_RULE,KIND)
+define KPACK_IMPORT_DATA_RULE
 $(KPACK_IMPORT_DIR)/obj/pack.$(1).data.o: $(KPACK_IMPORT_DIR)/kinds.mk $(KPACK_EMBED_TOOL) $(KPACK_B)/stamp/embed
 	@mkdir -p $$(@D)
 	@$(call KPACK_EMBED,'$$(@:.o=.c)',kpk_i_$(PACK)_$(1)_data,'$(KPACK_IMPORT_DIR)/kind.$(1).bin',$(KPACK_INCBIN))
 	@$$(KPACK_CC) $$@ $(KPACK_LARGE_DATA) $$(@:.o=.c)
 endef
-$(eval $(call KPACK_IMPORT_RULES,pack,pack))
-$(foreach k,$(KPACK_IMPORT_KINDS),$(eval $(call KPACK_IMPORT_RULES,pack.$(k),kind.$(k)))$(eval $(call KPACK_IMPORT_DATA_RULES,$(k))))
+$(eval $(call KPACK_IMPORT_TABLE_RULE,pack,pack))
+$(foreach k,$(KPACK_IMPORT_KINDS),$(eval $(call KPACK_IMPORT_TABLE_RULE,pack.$(k),kind.$(k))))
+$(foreach k,$(KPACK_IMPORT_KINDS),$(eval $(call KPACK_IMPORT_DATA_RULE,$(k))))
 $(PACK_HEADER) $(PACK_LAUNCHERS): $(KPACK_IMPORT_DIR)/kinds.mk
 	@mkdir -p $(@D)
 	@cp $(KPACK_IMPORT_DIR)/$(@F) $@
@@ -657,6 +739,8 @@ $(PACK_ARCHIVE): $(PACK_OBJECTS) $(KPACK_B)/stamp/archive $(PACK_HEADER) $(PACK_
 
 kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER) $(PACK_LAUNCHERS)
 .PHONY: kpack-pack
-# The includer's first target is its default one, as if this file had none.
-.DEFAULT_GOAL := $(if $(filter 1,$(words $(filter-out $(KPACK_DEVICE_MK) %/kinds.mk %.d,$(MAKEFILE_LIST)))),kpack-pack,$(KPACK_GOAL))
+# The includer's first target is its default one, as if this file had none. Alone,
+# this file makes the pack.
+KPACK_MAKEFILES := $(filter-out $(KPACK_DEVICE_MK) %/kinds.mk %.d,$(MAKEFILE_LIST))
+.DEFAULT_GOAL := $(if $(filter 1,$(words $(KPACK_MAKEFILES))),kpack-pack,$(KPACK_GOAL))
 endif
