@@ -6,12 +6,17 @@
 
 LINT := $(B)/lint
 LINT_C := $(sort $(shell find src gen tests -name '*.c'))
-# An example and a benchmark include what their own builds make; constants.c is for GPUs.
-LINT_TIDY := $(filter-out tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c gen/make/constants.c,$(LINT_C))
 LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name '*.h' -o -name '*.hip'))
-LINT_SH := $(sort gen/report/assemble tests/model/fetch tests/model/check tests/bench/model/run tests/bench/size/run tests/bench/archive/run tests/bench/sim/bounds-notes tests/bench/sim/bounds-worst tests/bench/sim/dies-check .ci/run tests/run tests/asm/assemble tests/aiter/tree tests/checks.sh tests/branches/cc tests/fuzz/over_seeds tests/fuzz/pack_seeds tests/fuzz/add_seeds tests/bench/import gen/deps gen/ship/install gen/make/find-compiler gen/ship/dist gen/ship/prebuilt-gen $(wildcard tests/*/*.sh) $(shell grep -sl "^\#!/bin/sh" tests/sim/thunk/*))
+# Scripts are files without an extension that say so.
+LINT_SH := $(sort $(shell find .ci gen src tests -name '*.sh' -o -type f ! -name '*.*' -exec grep -l -m1 '^\#!/bin/sh' {} +))
+# Examples and a benchmark include what their own builds make; constants.c is for
+# GPUs.
+LINT_TIDY := $(filter-out tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
+  gen/make/constants.c,$(LINT_C))
 
-LINT_MADE = $(PACK_HEADER) $(B)/include/kpack/$(PACK)/attention_plan.h $(WAYS_B)/include/kpack/ways.h $(ASM_B)/include/kpack/hand.h
+# Headers that sources include and builds make.
+LINT_MADE = $(PACK_HEADER) $(B)/include/kpack/$(PACK)/attention_plan.h \
+  $(WAYS_B)/include/kpack/ways.h $(ASM_B)/include/kpack/hand.h
 
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY   ?= clang-tidy
@@ -31,20 +36,24 @@ lint_flags = -std=gnu11 -D_DEFAULT_SOURCE= -Iinclude -Isrc -Igen -I$(B)/include 
   -mavx512fp16 -D__builtin_roundeven=rint -D__builtin_roundevenf=rintf
 $(LINT)/tests/sim/programs/static.c.tidy: lint_flags += -DLIBRARY='""'
 
-# To start it takes longer than to read a file, so one reads them all.
+# To start it takes longer than to read a file, so one reads all that changed, or
+# all if the style did.
+format_changed = $(filter-out .clang-format,$(if $(filter .clang-format,$?),$^,$?))
 $(LINT)/format: $(LINT_FORMAT) .clang-format
 	@mkdir -p $(@D)
-	@$(CLANG_FORMAT) --dry-run --Werror --style=file $(filter-out .clang-format,$(if $(filter .clang-format,$?),$^,$?))
+	@$(CLANG_FORMAT) --dry-run --Werror --style=file $(format_changed)
 	@touch $@
 
 lint-made:
 	@for f in $(LINT_MADE); do [ -e $$f ] || { echo "make lint: no $$f: run 'make tests' first" >&2; exit 1; }; done
 
+# The mark depends on the headers of its source.
 note_headers = @$(CC) $(lint_flags) -MM -MP -MT $@ -MF $@.d $<
+
 $(LINT)/%.tidy: % .clang-tidy | lint-made
 	@mkdir -p $(@D)
-	@$(CLANG_TIDY) --quiet --warnings-as-errors='*' $(if $(filter tests/% src/sim/% src/model/%,$*),--checks=$(TIDY_TESTS)) \
-	  $< -- $(lint_flags) -Xclang -analyzer-config -Xclang max-nodes=$(LINT_NODES) 2>$@.err || { cat $@.err; exit 1; }
+	@$(CLANG_TIDY) --quiet --warnings-as-errors='*' $(if $(filter tests/% src/sim/% src/model/%,$*),--checks=$(TIDY_TESTS)) $< \
+	  -- $(lint_flags) -Xclang -analyzer-config -Xclang max-nodes=$(LINT_NODES) 2>$@.err || { cat $@.err; exit 1; }
 	$(note_headers)
 	@touch $@
 
@@ -87,7 +96,7 @@ lint-sentences:
 	@python3 -B tests/build/sentences.py
 lint-rooms:
 	@python3 -B tests/build/rooms.py
-lint-fast: lint-format lint-shell lint-settings lint-sentences lint-rooms ## run clang-format and shellcheck, look for settings that no page names, includes against the rooms' table and in circles, and count sentences that point; make check does it too
+lint-fast: lint-format lint-shell lint-settings lint-sentences lint-rooms ## check format, shell scripts, the pages' settings, sentences and rooms; make check does it too
 lint: lint-fast lint-cppcheck lint-tidy ## run what lint-fast does, clang-tidy and cppcheck; after make tests
 
 format: ## let clang-format rewrite the sources

@@ -26,20 +26,14 @@
 #
 # unit.mk builds the programs of tests/unit.
 
-KERNEL_TESTS_SRC := $(filter $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))
-HARNESS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(filter-out $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))))
-KERNEL_TESTS := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
-  $(filter $(MODULES:%=tests/kernels/%.c),$(sort $(KERNEL_TESTS_SRC))))
+# ---- kernels ------------------------------------------------------------------
 
-BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
+kernel_sources := $(wildcard tests/kernels/*.c)
+of_a_module    := $(ALL_MODULES:%=tests/kernels/%.c)
+HARNESS        := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(of_a_module),$(kernel_sources)))
+KERNEL_TESTS   := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
+  $(sort $(filter $(MODULES:%=tests/kernels/%.c),$(filter $(of_a_module),$(kernel_sources)))))
 
-# A commit takes a sample of what only repeats; FULL=1 takes all of it. Programs
-# and scripts find FULL in the environment.
-FULL ?=
-FULL_SCRIPTS := tests/build/uniform.sh
-SCRIPT_TESTS := $(filter-out $(if $(FULL),,$(FULL_SCRIPTS)),$(sort $(wildcard tests/build/*.sh tests/install/*.sh))) tests/sim/thunk/amd.sh
-
-include tests/unit.mk
 # The objects of a module's test.
 kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c tests/kernels/$(1)/*.c))
 $(HARNESS) $(foreach m,$(ALL_MODULES),$(call kernel_test,$(m))): $(PACK_HEADER)
@@ -49,6 +43,10 @@ $(H)/test/kernels/%: $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
+# ---- the runtime and the build --------------------------------------------------
+
+include tests/unit.mk
+
 # Programs that make code objects, for the tests of code that reads them.
 MADE   := $(patsubst %,$(H)/obj/tests/import/%.o,code_object cubin kpak)
 MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle make_cubin make_kpak)
@@ -57,23 +55,54 @@ $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
 
+BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
 BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/occupancy.c $(addprefix src/cmd/,alloc.c objfile.c)
 $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(BUILD_TESTED:%.c=$(H)/obj/%.o)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lcmocka $(GEN_LIBS)
 
-# ---- running -----------------------------------------------------------------
+# ---- how tests run --------------------------------------------------------------
+
+# A commit takes a sample of what only repeats; FULL=1 takes all of it. Programs
+# and scripts find FULL in the environment, and some scripts run with it alone.
+FULL ?=
+FULL_SCRIPTS := tests/build/uniform.sh
+SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh)) tests/sim/thunk/amd.sh
+SCRIPT_TESTS := $(filter-out $(if $(FULL),,$(FULL_SCRIPTS)),$(SCRIPT_TESTS))
 
 # Tests use the machine's GPU where there is one, else the simulated ones.
 GPU := $(wildcard /dev/kfd)
-ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES))
-# Packs beside the main one are built by a make of their own. It sets its number
-# of jobs itself, so it does not take this make's job server. The generator and
-# the runtime's objects are this make's.
-pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN=$(B)/kpack-gen \
+ON_GPU = $(if $(GPU),,$(call on_simulated,$(DEVICES)))
+on_simulated = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(1)
+
+# Makes that this one starts apart set their number of jobs themselves, and take
+# no jobs from this one.
+without_jobs = env -u MAKEFLAGS -u MAKELEVEL
+# Packs beside the main one are built by a make of their own, with the generator
+# and the runtime's objects of this one.
+pack_make = $(without_jobs) $(MAKE) --no-print-directory KPACK_GEN=$(B)/kpack-gen \
   LIB_OBJECTS='$(LIB_OBJECTS)' COMPRESS=none EMBED=xxd IMPORT= MODULES= \
   $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
+# Scripts start makes, too.
+own_make = $(without_jobs) CC='$(CC)' MAKE='$(MAKE)'
+
+# Older sanitizers do not find their place at every random address.
+san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
+# Memory of the simulated GPU is raced for as its kernels like: KPK_SIM_RACES=1
+# judges those.
+san_thread = $(if $(filter thread,$(SAN)),TSAN_OPTIONS='suppressions="$(CURDIR)/src/sim/tsan.supp"')
+
+# $(call RUN_TESTS,VARIABLES) TEST... runs JOBS tests at a time.
+JOBS ?= 2
+RUN_TESTS = $(own_make) JOBS='$(JOBS)' $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
+  $(if $(FULL),FULL=1) $(san_thread) $(san_still) tests/run
+# The longest come first, so that all end together.
+LONGEST := %/conv %/amd.sh %/unary %/mmvq_gguf %/reduce %/test_model %/dist.sh %/nvidia.sh %/attention %/own.sh \
+  %/binary %/reproducible.sh %/compiler_launcher.sh %/incremental.sh %/faults.sh %/cast %/moe %/quantized
+longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
+
+# ---- the tests ------------------------------------------------------------------
 
 include tests/ways/ways.mk
 include tests/matrix/matrix.mk
@@ -85,52 +114,46 @@ include src/model/model.mk
 include tests/fuzz/fuzz.mk
 include tests/demo/demo.mk
 include tests/gpu/gpu.mk
+
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
-TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(MHA_TEST) $(ASM_TEST) $(AITER_SAMPLE) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
-# JOBS tests run at a time. The longest come first, so that all end together.
-LONGEST := %/conv %/amd.sh %/unary %/mmvq_gguf %/reduce %/binary %/test_model %/dist.sh %/cast %/ternary %/compiler_launcher.sh %/affine %/quantized %/own.sh
-longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
-# Makes that the scripts start do not take jobs from this one either.
-own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
-# Older sanitizers do not find their place at every random address.
-san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
-# Memory of the simulated GPU is raced for as its kernels like: KPK_SIM_RACES=1
-# judges those.
-san_thread = $(if $(filter thread,$(SAN)),TSAN_OPTIONS='suppressions="$(CURDIR)/src/sim/tsan.supp"')
-JOBS ?= 2
-RUN_TESTS = $(own_make) JOBS='$(JOBS)' $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
-  $(if $(FULL),FULL=1) $(san_thread) $(san_still) tests/run
+PACK_TESTS  := $(KERNEL_TESTS) $(MEMORY_TEST) $(DEMO_TEST) $(PLAN_TEST) $(MHA_TEST) $(MODEL_TESTS)
+OTHER_PACKS := $(WAYS_TEST) $(MATRIX_TEST) $(ASM_TEST) $(AITER_SAMPLE)
+TEST_PROGRAMS := $(PACK_TESTS) $(OTHER_PACKS) $(UNIT_TESTS) $(BUILD_TESTS) $(FUZZ_TESTS) \
+  $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS)
+# Programs that scripts run.
+TEST_TOOLS := $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o)
 
-tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o) ## build every test
+tests: all sim $(TEST_PROGRAMS) $(TEST_TOOLS) ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
 	@$(foreach s,$(if $(SAN),,address,undefined thread),$(MAKE) --no-print-directory check-unit SAN=$(s) && ) true
 	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(TEST_PROGRAMS) $(SCRIPT_TESTS))
-# One of these tests asks for a GPU. The simulated one is the unsanitized: under
-# a sanitizer it takes longer to build than all the rest. The generator has one
-# thread.
-UNIT_OF_ALL = $(UNIT_TESTS) $(if $(filter thread,$(SAN)),,$(BUILD_TESTS))
-check-unit: lib $(if $(SAN),unsanitized-sim,sim) $(UNIT_OF_ALL) ## run the tests of the runtime's and the generator's functions, with SAN= too
-	@$(call RUN_TESTS,$(subst $(H)/sim,$(B)/sim,$(ON_GPU))) $(UNIT_OF_ALL)
-unsanitized-sim:
-	@$(MAKE) --no-print-directory SAN= sim
-# Builds one code object of the main pack, so that it answers within three
-# minutes in a new tree. Tests that need a pack take one of two modules for one
-# target.
-FAST_MODULES := vector_add affine
-FAST_ARCH    := gfx942
-FAST_TESTS    = $(patsubst $(B)/%,$(B)/fast/%,$(UNIT_TESTS) $(FAST_MODULES:%=$(H)/test/kernels/%))
-FAST_SCRIPTS := tests/build/lint.sh tests/build/header.sh
-check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(B)/hsaco/$(FAST_ARCH)/vector_add.hsaco $(SIM_TESTS) $(BUILD_TESTS) ## run the tests that take seconds, on a pack of two modules: three minutes in a new tree
-	@$(pack_make) MODULES='$(FAST_MODULES)' ARCHS=$(FAST_ARCH) B=$(B)/fast unit-tests kernel-tests
-	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(FAST_ARCH)) \
-	  $(FAST_SCRIPTS) $(FAST_TESTS) $(SIM_TESTS) $(BUILD_TESTS)
 unit-tests: $(UNIT_TESTS)
 kernel-tests: $(KERNEL_TESTS)
 
-# ---- what a release needs and a commit does not --------------------------------
+# Under a sanitizer one of these tests takes the unsanitized simulated GPU: the
+# other takes longer to build than all the rest. The generator has one thread.
+functions_tests = $(UNIT_TESTS) $(if $(filter thread,$(SAN)),,$(BUILD_TESTS))
+check-unit: lib $(if $(SAN),unsanitized-sim,sim) $(functions_tests) ## run the tests of the runtime's and the generator's functions, with SAN= too
+	@$(call RUN_TESTS,$(subst $(H)/sim,$(B)/sim,$(ON_GPU))) $(functions_tests)
+unsanitized-sim:
+	@$(MAKE) --no-print-directory SAN= sim
 
-check-all: ## run all that a release needs: check with FULL=1, and the goals that check samples; hours
+# Builds one code object of the main pack, so that it answers within three
+# minutes in a new tree. Tests that need a pack take one of two modules for one
+# target, in a folder of its own.
+FAST_MODULES := vector_add affine
+FAST_ARCH    := gfx942
+FAST_OBJECT  := $(B)/hsaco/$(FAST_ARCH)/vector_add.hsaco
+FAST_TESTS    = $(patsubst $(B)/%,$(B)/fast/%,$(UNIT_TESTS) $(FAST_MODULES:%=$(H)/test/kernels/%))
+FAST_SCRIPTS := tests/build/lint.sh tests/build/header.sh
+check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(FAST_OBJECT) $(SIM_TESTS) $(BUILD_TESTS) ## answer within three minutes in a new tree: lint-fast, unit tests, two modules on one target
+	@$(pack_make) MODULES='$(FAST_MODULES)' ARCHS=$(FAST_ARCH) B=$(B)/fast unit-tests kernel-tests
+	@$(call RUN_TESTS,$(call on_simulated,$(FAST_ARCH))) $(FAST_SCRIPTS) $(FAST_TESTS) $(SIM_TESTS) $(BUILD_TESTS)
+
+# ---- what a release needs and a commit does not ---------------------------------
+
+check-all: ## run all that a release needs, for hours: check FULL=1, and the goals of what check samples
 	@$(MAKE) --no-print-directory check FULL=1
 	@$(MAKE) --no-print-directory check-wide
 	@$(MAKE) --no-print-directory check-races
@@ -141,13 +164,12 @@ check-all: ## run all that a release needs: check with FULL=1, and the goals tha
 
 check-wide check-races: FULL := 1
 check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs that look for races and for memory that nothing wrote
-	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) KPK_SIM_RACES=1 KPK_SIM_UNINIT=1) \
-	  $(call longest_first,$(KERNEL_TESTS))
+	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_RACES=1 KPK_SIM_UNINIT=1) $(call longest_first,$(KERNEL_TESTS))
 
 # In full what tests/build/wide.sh takes a sample of.
 WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
 check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS) ## test the kernels on a simulated GPU of each family, through the code objects of ARCHS=wide
 	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
-	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(WIDE_DEVICES)) $(call longest_first,$(WIDE_TESTS))
+	@$(call RUN_TESTS,$(call on_simulated,$(WIDE_DEVICES))) $(call longest_first,$(WIDE_TESTS))
 
 .PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-wide
