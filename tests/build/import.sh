@@ -18,7 +18,7 @@ targets=$(cd "$B/hsaco" && printf '%s\n' gfx*/vector_add.hsaco | cut -d/ -f1)
 set -- $targets
 one=$1 two=$2
 object() { echo "$B/hsaco/$1/${2:-vector_add}.hsaco"; }
-host_object=$H/obj/src/select.o
+host_object=$H/obj/src/select_object.o
 
 # ---- a tree like AMD's ----
 

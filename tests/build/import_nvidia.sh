@@ -112,7 +112,7 @@ cp "$good" "$bad/sm_80/twice.cubin"
 cp "$good" "$bad/twice-sm_80.cubin"
 printf '\120\355\125\272rest' >"$bad/some.fatbin"
 printf '\120\355\125\272rest' >"$WORK/section"
-objcopy --add-section .nv_fatbin="$WORK/section" "$H/obj/src/select.o" "$bad/host.o"
+objcopy --add-section .nv_fatbin="$WORK/section" "$H/obj/src/select_object.o" "$bad/host.o"
 refuse "a tree of bad files" "nothing was written" "$gen" import bad "$WORK/none" "$bad"
 cp "$WORK/check.out" "$WORK/bad.out"
 refused() { # file words

@@ -71,14 +71,14 @@ check "it compiles two again" rebuilt 'hsaco/gfx942/two\.hsaco'
 
 mark
 check "build with other host flags" build HIPFLAGS=-DOTHER CFLAGS=-O1
-check "they compile the library" rebuilt 'obj/src/select\.o'
+check "they compile the library" rebuilt 'obj/src/select_object\.o'
 check "and no module" kept '\.hsaco'
 
 mark
 check "build with a flag that has a comma" build HIPFLAGS=-DOTHER CFLAGS="-O1 -Wa,-L"
 mark
 check "build with another behind the comma" build HIPFLAGS=-DOTHER CFLAGS="-O1 -Wa,-W"
-check "it compiles the library" rebuilt 'obj/src/select\.o'
+check "it compiles the library" rebuilt 'obj/src/select_object\.o'
 
 mark
 check "build with one target less" build ARCHS=gfx1100 HIPFLAGS=-DOTHER \

@@ -171,9 +171,9 @@ check "a library in another package than its archives" says "note: its archives 
 check "is imported" gen_import "$WORK/packages"
 fresh hosts
 cp "$WORK/hosts/lib/lib.so" "$WORK/hosts/lib/lib.so.1"
-cp "$H/obj/src/select.o" "$WORK/hosts/lib/libhost.so"
-cp "$H/obj/src/select.o" "$WORK/hosts/program"
-ar rcs "$WORK/hosts/lib/libother.a" "$H/obj/src/select.o"
+cp "$H/obj/src/select_object.o" "$WORK/hosts/lib/libhost.so"
+cp "$H/obj/src/select_object.o" "$WORK/hosts/program"
+ar rcs "$WORK/hosts/lib/libother.a" "$H/obj/src/select_object.o"
 check "files of the host beside AMD's archives" gen_import "$WORK/hosts"
 check "are noted" says "lib/libhost.so: note: passed over, as 3 files of the host" gen_import "$WORK/hosts"
 mv "$WORK/hosts/program" "$WORK/hosts/program.co"

@@ -104,7 +104,7 @@ refuse "a file that is not there" "none.hsaco: No such file" \
     table "$WORK/none.hsaco"
 refuse "an object of another target" "is for gfx942, not for gfx90a" \
     table "$object" gfx90a
-refuse "a host object" "not for AMDGPU" table "$tree/build/obj/src/select.o"
+refuse "a host object" "not for AMDGPU" table "$tree/build/obj/src/select_object.o"
 refuse "a module name that is no identifier" "no C identifier" \
     "$gen" module t.a-b "$WORK/out" "gfx942=$object"
 refuse "a target given twice" "given twice" \

@@ -68,7 +68,7 @@ code=$tree/build/code/gfx942/both.o
 names() { "$gen" second-names t.both "$WORK/out.o" "$1" "$tree/kernels/aliases.csv"; }
 check "an object" names "$code"
 refuse "a linked one" "not a relocatable object for AMDGPU" names "$(object gfx942)"
-refuse "one of the host" "not a relocatable object for AMDGPU" names "$tree/build/obj/src/select.o"
+refuse "one of the host" "not a relocatable object for AMDGPU" names "$tree/build/obj/src/select_object.o"
 refuse "none" "No such file" names "$WORK/none.o"
 n=$(wc -c <"$code")
 for part in 0 16 63 64 500 $((n / 2)) $((n - 100)); do

@@ -252,21 +252,21 @@ fresh
 printf '\120\355\125\272 and more' >"$tree/cuda.bin"
 import 1 "cuda.bin: NVIDIA's fat binary"
 fresh
-objcopy --add-section .nv_fatbin="$tree/../a-file" "$H/obj/src/select.o" "$tree/cuda.o"
+objcopy --add-section .nv_fatbin="$tree/../a-file" "$H/obj/src/select_object.o" "$tree/cuda.o"
 import 1 "cuda.o: .nv_fatbin: NVIDIA's fat binary"
 fresh
 head -c 4096 /dev/zero >"$WORK/zeros"
-objcopy --add-section .hip_fatbin="$WORK/zeros" "$H/obj/src/select.o" "$tree/zeros.o"
+objcopy --add-section .hip_fatbin="$WORK/zeros" "$H/obj/src/select_object.o" "$tree/zeros.o"
 import 1 "zeros.o: .hip_fatbin: no bundle in it"
 fresh
-head -c 300 "$H/obj/src/select.o" >"$tree/cut.o"
+head -c 300 "$H/obj/src/select_object.o" >"$tree/cut.o"
 import 1 "cut.o: an ELF file, but neither an AMDGPU code object nor"
 # its section of names has a number that stands in a section it does not have
 python3 -c 'import sys; d = bytearray(open(sys.argv[1], "rb").read()); d[40:48] = bytes(8); d[60:64] = b"\0\0\xff\xff"
-open(sys.argv[2], "wb").write(d)' "$H/obj/src/select.o" "$tree/cut.o"
+open(sys.argv[2], "wb").write(d)' "$H/obj/src/select_object.o" "$tree/cut.o"
 import 1 "cut.o: a damaged ELF file of the host"
 fresh
-python3 - "$H/obj/src/select.o" "$tree/cut.so" <<'END'
+python3 - "$H/obj/src/select_object.o" "$tree/cut.so" <<'END'
 import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
 shoff = struct.unpack_from("<Q", data, 40)[0]
