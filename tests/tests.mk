@@ -56,7 +56,7 @@ $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
 
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
-BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/occupancy.c $(addprefix src/cmd/,alloc.c objfile.c)
+BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/occupancy.c $(addprefix src/cmd/,objfile.c xmalloc.c)
 $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(BUILD_TESTED:%.c=$(H)/obj/%.o)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)

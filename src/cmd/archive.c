@@ -1,7 +1,7 @@
 /* archive.c - AMD's kernel archives, and libraries whose code is there */
 #include "archive.h"
-#include "alloc.h"
 #include "json.h"
+#include "xmalloc.h"
 
 #include "../base/hipk.h"
 #include "../base/kpak.h"

@@ -1,6 +1,6 @@
 /* argument.c - reads arguments of a kernel from the command line */
 #include "argument.h"
-#include "alloc.h"
+#include "xmalloc.h"
 
 #include "kpack/types.h"
 

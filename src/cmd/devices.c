@@ -1,8 +1,8 @@
 /* devices.c - kpack devices: the GPUs that HIP and the CUDA driver see */
 #include "cmd.h"
-#include "columns.h"
 #include "exit_status.h"
 #include "json.h"
+#include "text_columns.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,6 @@
  * the archives that it names.
  */
 #include "export.h"
-#include "alloc.h"
 #include "exit_status.h"
 #include "file_name.h"
 #include "hex.h"
@@ -15,7 +14,8 @@
 #include "objects.h"
 #include "own_pack.h"
 #include "search.h"
-#include "write.h"
+#include "whole_file.h"
+#include "xmalloc.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "extract_file.h"
 #include "file_name.h"
 #include "own_pack.h"
-#include "write.h"
+#include "whole_file.h"
 
 #include <stdio.h>
 #include <string.h>

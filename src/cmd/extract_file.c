@@ -1,11 +1,11 @@
 /* extract_file.c - kpack extract on a file: one code object, or all */
 #include "extract_file.h"
-#include "alloc.h"
 #include "exit_status.h"
 #include "file_name.h"
 #include "objects.h"
 #include "search.h"
-#include "write.h"
+#include "whole_file.h"
+#include "xmalloc.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* json.c - writes JSON, to standard output unless told otherwise */
 #include "json.h"
-#include "alloc.h"
+#include "xmalloc.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

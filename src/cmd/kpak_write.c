@@ -4,7 +4,7 @@
  * maps, lists, texts and numbers of it, and only to be written.
  */
 #include "kpak_write.h"
-#include "alloc.h"
+#include "xmalloc.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * stable since 1.4.
  */
 #include "libzstd.h"
-#include "alloc.h"
+#include "xmalloc.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

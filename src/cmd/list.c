@@ -1,11 +1,11 @@
 /* list.c - kpack list: the modules of the pack */
 #include "cmd.h"
-#include "columns.h"
 #include "exit_status.h"
 #include "hex.h"
 #include "json.h"
 #include "list_file.h"
 #include "own_pack.h"
+#include "text_columns.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* list_file.c - kpack list on a file, and kpack info on AMD's archives */
 #include "list_file.h"
 #include "archive.h"
-#include "columns.h"
 #include "exit_status.h"
 #include "hex.h"
 #include "json.h"
 #include "objects.h"
 #include "search.h"
+#include "text_columns.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* objects.c - the code objects in a file, in order */
 #include "objects.h"
-#include "alloc.h"
 #include "archive.h"
 #include "hex.h"
 #include "json.h"
+#include "xmalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

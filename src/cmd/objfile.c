@@ -5,7 +5,7 @@
  * file is held against its size before it is followed.
  */
 #include "objfile.h"
-#include "alloc.h"
+#include "xmalloc.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -12,13 +12,13 @@
  * one object file ends the work, and nothing is written. A kept code object
  * whose bytes do not match its SHA-256 ends it too.
  */
-#include "alloc.h"
 #include "cmd.h"
 #include "exit_status.h"
 #include "libzstd.h"
 #include "objfile.h"
 #include "search.h"
-#include "write.h"
+#include "whole_file.h"
+#include "xmalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,13 +4,13 @@
  * found in it. With a kernel's name the kernel is launched once, and its
  * buffers are shown after that.
  */
-#include "alloc.h"
 #include "argument.h"
 #include "cmd.h"
 #include "exit_status.h"
 #include "hex.h"
 #include "json.h"
 #include "own_pack.h"
+#include "xmalloc.h"
 
 #include "../base/sha256.h"
 

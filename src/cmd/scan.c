@@ -2,8 +2,8 @@
 /* For memmem and SEEK_DATA; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "scan.h"
-#include "alloc.h"
 #include "libzstd.h"
+#include "xmalloc.h"
 
 #include "../base/sha256.h"
 

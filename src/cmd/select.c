@@ -1,9 +1,9 @@
 /* select.c - kpack select: which code objects a device would run, and why */
 #include "cmd.h"
-#include "columns.h"
 #include "exit_status.h"
 #include "json.h"
 #include "own_pack.h"
+#include "text_columns.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* columns.c - text in aligned columns on standard output */
-#include "columns.h"
-#include "alloc.h"
+/* text_columns.c - text in aligned columns on standard output */
+#include "text_columns.h"
+#include "xmalloc.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

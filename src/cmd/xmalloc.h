@@ -1,9 +1,9 @@
-/* alloc.h - memory for the command: never NULL, freed by free()
+/* xmalloc.h - memory for the command: never NULL, freed by free()
  *
  * Where there is none the command ends, with EXIT_NO_MEMORY.
  */
-#ifndef KPK_CMD_ALLOC_H
-#define KPK_CMD_ALLOC_H
+#ifndef KPK_CMD_XMALLOC_H
+#define KPK_CMD_XMALLOC_H
 
 #include <stddef.h>
 

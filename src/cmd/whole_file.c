@@ -1,4 +1,4 @@
-/* write.c - a file appears whole or not at all
+/* whole_file.c - a file appears whole or not at all
  *
  * It is written beside its place, under a name of its own, and then takes the
  * place. So what was there before stays if the disk is full, and a signal
@@ -8,9 +8,9 @@
  * it: who writes a file holds a lock on it, which ends with the process, also
  * one in another container or on another host.
  */
-#include "write.h"
-#include "alloc.h"
+#include "whole_file.h"
 #include "exit_status.h"
+#include "xmalloc.h"
 
 #include <dirent.h>
 #include <errno.h>

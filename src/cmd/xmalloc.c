@@ -1,9 +1,9 @@
-/* alloc.c - memory for the command, which ends where there is none
+/* xmalloc.c - memory for the command, which ends where there is none
  *
  * A table without a row or an archive pruned in part would be a wrong answer.
  * Nothing is written to a file before all memory for it is there.
  */
-#include "alloc.h"
+#include "xmalloc.h"
 #include "exit_status.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* write.h - a file appears whole or not at all */
-#ifndef KPK_CMD_WRITE_H
-#define KPK_CMD_WRITE_H
+/* whole_file.h - a file appears whole or not at all */
+#ifndef KPK_CMD_WHOLE_FILE_H
+#define KPK_CMD_WHOLE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

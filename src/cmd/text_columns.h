@@ -1,6 +1,6 @@
-/* columns.h - text in columns as wide as their widest cell */
-#ifndef KPK_CMD_COLUMNS_H
-#define KPK_CMD_COLUMNS_H
+/* text_columns.h - text in columns as wide as their widest cell */
+#ifndef KPK_CMD_TEXT_COLUMNS_H
+#define KPK_CMD_TEXT_COLUMNS_H
 
 enum { TABLE_MAX_COLUMNS = 12 };
 /* Cells are copied. */
