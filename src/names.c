@@ -2,7 +2,8 @@
  *
  * A hash table with open addressing, filled when the instance is opened and
  * constant from then on: looking up one name among 700 costs a hash and one
- * or two string comparisons, and no lock.
+ * or two string comparisons, and no lock. The hash has no key: who can choose
+ * the names in a program's pack can choose its code, too.
  */
 #include "names.h"
 #include "error.h"
