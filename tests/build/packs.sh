@@ -401,7 +401,7 @@ no_other_door() {
 }
 check "the library opens no file but the drivers', and reads two variables" no_other_door
 check "those variables" sh -c \
-    "[ \"\$(grep -rhoE 'getenv\(\"[A-Z_]*\"\)' src | sort -u | tr -d '\n')\" = 'getenv(\"KPK_CUDA_LIBRARY\")getenv(\"KPK_HIP_LIBRARY\")' ]"
+    "[ \"\$(grep -hoE 'getenv\(\"[A-Z_]*\"\)' src/*.c | sort -u | tr -d '\n')\" = 'getenv(\"KPK_CUDA_LIBRARY\")getenv(\"KPK_HIP_LIBRARY\")' ]"
 same_in_a_hostile_environment() {
     mkdir -p "$WORK/evil/gfx1201" "$WORK/evil/kpack"
     for name in vector_add.hsaco fill.hsaco gfx1201/vector_add.hsaco \
