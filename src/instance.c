@@ -39,9 +39,10 @@ kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
         else
             high = middle;
     }
-    return kpk_i_fail(KPK_ERR_NO_MODULE,
-                      "no module \"%s\" among the %zu that are open", name,
-                      inst->nslots);
+    (void)kpk_i_fail(KPK_ERR_NO_MODULE,
+                     "no module \"%s\" among the %zu that are open", name,
+                     inst->nslots);
+    return KPK_ERR_NO_MODULE;
 }
 
 kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,

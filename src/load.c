@@ -2,6 +2,7 @@
 #include "load.h"
 #include "error.h"
 #include "module.h"
+#include "object_image.h"
 #include "select_object.h"
 #include "unpack.h"
 

@@ -1,8 +1,7 @@
 /* module.c - reads the constant tables of packs and modules
  *
  * The tables come out of kpack's own generator and are linked in, so they are
- * trusted; what is checked is that they are of this version, and that a code
- * object still looks like one before HIP, which checks little, parses it.
+ * trusted; what is checked is that they are of this version.
  */
 #include "module.h"
 #include "error.h"

@@ -8,8 +8,8 @@
  */
 #include "error.h"
 #include "module.h"
+#include "object_image.h"
 #include "select_sm.h"
-#include "unpack.h"
 
 #include <string.h>
 

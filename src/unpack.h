@@ -17,11 +17,6 @@ void kpk_i_use_object(const kpk_module *module, size_t object, int by);
  * hold bytes any more that kpk_module_object() has given. */
 void kpk_i_forget_unpacked(void);
 
-/* A code object's bytes, decompressed if need be; refused unless they look
- * like what the target says: an AMDGPU ELF, a cubin or PTX. */
-kpk_status kpk_i_object_image(const kpk_module *module, size_t object,
-                              const unsigned char **out);
-
 #pragma GCC visibility pop
 
 #endif

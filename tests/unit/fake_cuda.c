@@ -502,7 +502,6 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction f,
     return SUCCESS;
 }
 
-/* cppcheck-suppress constParameter ; the driver's signature */
 int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction f,
                                      size_t (*shared)(int), size_t nbytes,
                                      int most)
