@@ -119,10 +119,11 @@ static void pack_folder(const char *folder, const char *pack, char *path,
     (void)mkdir(path, 0777);
 }
 
-static void free_written(const struct written *written)
+static void free_written(struct written *written)
 {
     free(written->path);
     free(written->wanted);
+    *written = (struct written){.path = NULL};
 }
 
 /* Extracts one pack into the folder, several packs into a folder each below it.
