@@ -480,9 +480,9 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
  * library stays for the life of the process. Releases from 5 on are served by
  * one binary.
  *
- * HIP does not survive fork(): in a child whose parent had found HIP, every
- * call that needs it fails with KPK_ERR_UNSUPPORTED. Programs that are linked
- * with -static cannot load HIP: KPK_ERR_NO_DRIVER.
+ * Neither HIP nor CUDA's driver survives fork(): in a child whose parent had
+ * found one, every call that needs a driver fails with KPK_ERR_UNSUPPORTED.
+ * Programs that are linked with -static can load neither: KPK_ERR_NO_DRIVER.
  */
 
 /*
@@ -825,8 +825,8 @@ typedef struct kpk_launch_options {
  * A cooperative launch is refused with KPK_ERR_SHAPE if its blocks cannot all
  * be on the device at once; the message has the number that can. It takes no
  * events and no KPK_LAUNCH_ANY_ORDER (KPK_ERR_ARG). KPK_ERR_UNSUPPORTED says
- * that the device cannot do it, or that this HIP lacks the function: events and
- * flags need hipExtModuleLaunchKernel, cooperation
+ * that the device cannot do it, or that its driver lacks the function: in HIP
+ * events and flags need hipExtModuleLaunchKernel, cooperation
  * hipModuleLaunchCooperativeKernel (HIP 5.5). Otherwise as kpk_launch().
  *
  * KPK_LAUNCH_EARLY lets the kernel begin while the launch before it in the
@@ -872,8 +872,8 @@ typedef struct kpk_launch_item {
  *          n is at most KPK_MAX_COOPERATIVE. KPK_LAUNCH_NO_PRE_SYNC and
  *          KPK_LAUNCH_NO_POST_SYNC may be added.
  *
- * Fails as kpk_launch_ex() does. If HIP refuses a launch of a list without
- * KPK_LAUNCH_COOPERATIVE, those before it have been started.
+ * Fails as kpk_launch_ex() does. If the driver refuses a launch of a list
+ * without KPK_LAUNCH_COOPERATIVE, those before it have been started.
  */
 kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
                           unsigned flags);
