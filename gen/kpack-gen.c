@@ -277,8 +277,7 @@ static bool make_header(const struct job *job)
 
     qsort(job->words, job->nwords, sizeof(char *), by_text);
     for (size_t i = 0; ok && i < job->nwords; i++) {
-        const char *slash = strrchr(job->words[i], '/');
-        const char *base = slash ? slash + 1 : job->words[i];
+        const char *base = file_name(job->words[i]);
 
         modules[i] = alloc_text("%.*s", (int)strcspn(base, "."), base);
         lists[i] = read_list(job->words[i]);

@@ -4,8 +4,8 @@
  * there in the order of the module's table, which is the numbers that the
  * generated header uses.
  */
+#include "base/fnv1a.h"
 #include "error.h"
-#include "fnv1a.h"
 #include "instance.h"
 #include "load.h"
 #include "module.h"

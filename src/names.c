@@ -6,8 +6,8 @@
  * the names in a program's pack can choose its code, too.
  */
 #include "names.h"
+#include "base/fnv1a.h"
 #include "error.h"
-#include "fnv1a.h"
 #include "instance.h"
 
 #include <stdlib.h>

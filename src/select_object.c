@@ -8,10 +8,10 @@
  * choice is made here, before HIP is asked.
  */
 #include "select_object.h"
+#include "base/target_table.h"
 #include "error.h"
 #include "module.h"
 #include "select_sm.h"
-#include "target_table.h"
 
 #include <stdio.h>
 #include <string.h>

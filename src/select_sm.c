@@ -7,7 +7,7 @@
  * one processor, 'f' to one major version.
  */
 #include "select_sm.h"
-#include "sm_table.h"
+#include "base/sm_table.h"
 
 static bool take(const char **at, const char *text)
 {

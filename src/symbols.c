@@ -11,6 +11,8 @@
 #include "object_image.h"
 #include "select_sm.h"
 
+#include "base/number.h"
+
 #include <string.h>
 
 struct elf {
@@ -42,15 +44,6 @@ enum {
     STB_WEAK = 2
 };
 
-static uint64_t number(const unsigned char *at, int nbytes)
-{
-    uint64_t value = 0;
-
-    for (int i = nbytes; i-- > 0;)
-        value = value << 8 | at[i];
-    return value;
-}
-
 static bool inside(const struct elf *elf, uint64_t offset, uint64_t nbytes)
 {
     return offset <= elf->nbytes && nbytes <= elf->nbytes - offset;
@@ -58,10 +51,10 @@ static bool inside(const struct elf *elf, uint64_t offset, uint64_t nbytes)
 
 static const unsigned char *section(const struct elf *elf, uint64_t i)
 {
-    const uint64_t at = number(elf->data + EH_SHOFF, 8);
-    const uint64_t n = number(elf->data + EH_SHNUM, 2);
+    const uint64_t at = number_read(elf->data + EH_SHOFF, 8);
+    const uint64_t n = number_read(elf->data + EH_SHNUM, 2);
 
-    if (i >= n || number(elf->data + EH_SHENTSIZE, 2) != SH_NBYTES ||
+    if (i >= n || number_read(elf->data + EH_SHENTSIZE, 2) != SH_NBYTES ||
         !inside(elf, at, n * SH_NBYTES))
         return NULL;
     return elf->data + at + i * SH_NBYTES;
@@ -71,8 +64,8 @@ static const unsigned char *section(const struct elf *elf, uint64_t i)
 static bool contents(const struct elf *elf, const unsigned char *header,
                      struct elf *out)
 {
-    const uint64_t offset = number(header + SH_OFFSET, 8);
-    const uint64_t nbytes = number(header + SH_SIZE, 8);
+    const uint64_t offset = number_read(header + SH_OFFSET, 8);
+    const uint64_t nbytes = number_read(header + SH_SIZE, 8);
 
     if (!inside(elf, offset, nbytes))
         return false;
@@ -89,9 +82,9 @@ static bool find_tables(const struct elf *elf, struct elf *symbols,
     for (uint64_t i = 0; (header = section(elf, i)) != NULL; i++) {
         const unsigned char *strings;
 
-        if (number(header + SH_TYPE, 4) != type)
+        if (number_read(header + SH_TYPE, 4) != type)
             continue;
-        strings = section(elf, number(header + SH_LINK, 4));
+        strings = section(elf, number_read(header + SH_LINK, 4));
         return strings && contents(elf, header, symbols) &&
                contents(elf, strings, names) && names->nbytes > 0 &&
                names->data[names->nbytes - 1] == '\0';
@@ -112,7 +105,7 @@ static bool ends_with(const char *text, const char *end)
 static bool describe(const kpk_module *module, const unsigned char *at,
                      const struct elf *names, kpk_symbol *out)
 {
-    const uint64_t name = number(at, 4);
+    const uint64_t name = number_read(at, 4);
     const unsigned type = at[SYM_INFO] & 15u;
     const unsigned binding = at[SYM_INFO] >> 4;
 
@@ -123,7 +116,7 @@ static bool describe(const kpk_module *module, const unsigned char *at,
 
     if (name == 0 || name >= names->nbytes ||
         (binding != STB_GLOBAL && !is_local && !is_weak) ||
-        number(at + SYM_SHNDX, 2) == 0)
+        number_read(at + SYM_SHNDX, 2) == 0)
         return false;
     out->name = (const char *)names->data + name;
     if (is_local && strchr("$.", out->name[0]))
@@ -136,7 +129,7 @@ static bool describe(const kpk_module *module, const unsigned char *at,
             return true;
     }
     out->kind = KPK_SYMBOL_VARIABLE;
-    out->nbytes = number(at + SYM_SIZE, 8);
+    out->nbytes = number_read(at + SYM_SIZE, 8);
     return type == STT_OBJECT && !ends_with(out->name, ".kd");
 }
 

@@ -75,7 +75,7 @@ endif
 
 ifdef KPACK_ROOT
 KPACK_TOOLS   := $(KPACK_ROOT)/gen/make
-KPACK_TARGETS := $(KPACK_ROOT)/src/target_table.h
+KPACK_TARGETS := $(KPACK_ROOT)/src/base/target_table.h
 KPACK_INCLUDE := $(KPACK_ROOT)/include
 KPACK_GEN     ?= $(if $(PREBUILT),$(KPACK_ROOT)/gen/ship/prebuilt-gen,$(KPACK_B)/kpack-gen)
 KPACK_EMBED_TOOL := $(KPACK_B)/kpack-embed

@@ -1,7 +1,8 @@
 /* config_table.c - a CSV file as the configuration table of a module */
 #include "pack/config_table.h"
 
-#include "target_table.h"
+#include "base/target_table.h"
+#include "util/file.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -75,7 +76,7 @@ bool config_is_processor(const char *name)
         return true;
     KPK_PROCESSOR_TABLE(X)
 #undef X
-    /* NVIDIA's, and PTX: newer ones than src/sm_table.h knows, too */
+    /* NVIDIA's, and PTX: newer ones than src/base/sm_table.h knows, too */
     const char *digits = strncmp(name, "sm_", 3) == 0        ? name + 3
                          : strncmp(name, "compute_", 8) == 0 ? name + 8
                                                              : "";
@@ -142,8 +143,7 @@ static bool add_rows(struct config_table *t, const struct codeobj *co)
 
 static char *base_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    const char *base = file_name(path);
     const char *dot = strrchr(base, '.');
 
     return strndup(base, dot ? (size_t)(dot - base) : strlen(base));

@@ -13,6 +13,7 @@
 #include "pack/import_triton.h"
 #include "read/target_id.h"
 #include "util/alloc.h"
+#include "util/file.h"
 
 /* Deeper than any tree of kernels; folders that are links are not entered. */
 #define DEPTH_MAX 32
@@ -129,14 +130,6 @@ static const char *take_suffix(char *base)
             return c + 1;
         }
     return "";
-}
-
-/* Behind the last slash. */
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
 }
 
 /* The folder's components, but for the first that is a label; the kind ends

@@ -16,6 +16,7 @@
 
 #include "pack/config_table.h"
 #include "util/alloc.h"
+#include "util/file.h"
 
 #define ROWS_MAX 100000u
 
@@ -282,9 +283,7 @@ static void check_target(const struct reading *r)
 
 static const char *base_name(const struct import_place *place)
 {
-    const char *slash = strrchr(place->module, '/');
-
-    return slash ? slash + 1 : place->module;
+    return file_name(place->module);
 }
 
 /* The file's name, with the folders below the kind's if files of that name lie

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 /* OS ABIs: of CUDA 13's files, and of those before. */
 enum { OSABI_CUDA_13 = 0x41, OSABI_CUDA = 0x33 };
 
@@ -56,18 +58,12 @@ static bool fail(char error[CODEOBJ_ERROR_MAX], const char *what,
 
 static uint32_t u32_at(const unsigned char *at)
 {
-    uint32_t value;
-
-    memcpy(&value, at, sizeof(value));
-    return value;
+    return (uint32_t)number_read(at, 4);
 }
 
 static uint16_t u16_at(const unsigned char *at)
 {
-    uint16_t value;
-
-    memcpy(&value, at, sizeof(value));
-    return value;
+    return (uint16_t)number_read(at, 2);
 }
 
 /* ---- records ------------------------------------------------------------ */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "target_table.h"
+#include "base/target_table.h"
 
 #define GENERIC_ROW(name, mach, major, minor, step, generic, sramecc, xnack,   \
                     wave)                                                      \

@@ -82,3 +82,10 @@ bool file_read_start(const char *path, void *out, size_t room, size_t *nbytes,
         (void)fclose(f);
     return ok;
 }
+
+const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}

@@ -20,4 +20,7 @@ bool file_read(const char *path, size_t most, unsigned char **out,
 bool file_read_start(const char *path, void *out, size_t room, size_t *nbytes,
                      char error[FILE_ERROR_MAX]);
 
+/* What a path has behind its last slash. */
+const char *file_name(const char *path);
+
 #endif

@@ -5,7 +5,7 @@
  */
 #include "util/text_table.h"
 
-#include "keyed_hash.h"
+#include "base/keyed_hash.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fnv1a.h"
+#include "base/fnv1a.h"
 #include "kpack.h"
 #include "pack/alias.h"
 #include "pack/source.h"

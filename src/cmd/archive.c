@@ -3,10 +3,10 @@
 #include "json.h"
 #include "xmalloc.h"
 
-#include "../base/hipk.h"
-#include "../base/kpak.h"
-#include "../base/sha256.h"
-#include "../target_table.h"
+#include "base/hipk.h"
+#include "base/kpak.h"
+#include "base/sha256.h"
+#include "base/target_table.h"
 
 #include <elf.h>
 #include <errno.h>

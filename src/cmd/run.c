@@ -12,7 +12,7 @@
 #include "own_pack.h"
 #include "xmalloc.h"
 
-#include "../base/sha256.h"
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -5,7 +5,7 @@
 #include "libzstd.h"
 #include "xmalloc.h"
 
-#include "../base/sha256.h"
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>

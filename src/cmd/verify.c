@@ -7,8 +7,8 @@
 #include "objects.h"
 #include "search.h"
 
-#include "../sm_table.h"
-#include "../target_table.h"
+#include "base/sm_table.h"
+#include "base/target_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* vocabulary.c - reads a model's tokens, their types, merges and scores */
 #include "vocabulary.h"
 
-#include "keyed_hash.h"
+#include "base/keyed_hash.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -147,7 +147,7 @@ def wrong_targets(text):
     table = re.search(r"^\| GPUs \| processors \|.*\n\|.*\n((?:\|.*\n)+)", text, re.M)
     if not table:
         return
-    known = re.findall(r"^ *X\((gfx\w+),", read("src/target_table.h"), re.M)
+    known = re.findall(r"^ *X\((gfx\w+),", read("src/base/target_table.h"), re.M)
     shown = set()
     for row in table.group(1).splitlines():
         column = row.split("|")[2]

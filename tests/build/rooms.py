@@ -26,7 +26,7 @@ ROOMS = {
     "src/codec":         "include",
     "src":               "include src/base src/codec",
     "src/cmd":           "include src src/base",
-    "src/model":         "include src",
+    "src/model":         "include src src/base",
 
     "src/sim/base":      "src/base",
     "src/sim/isa":       "src/sim/base",
@@ -34,10 +34,10 @@ ROOMS = {
     "src/sim/hip":       "src/sim/base src/sim/isa src/sim/run",
     "src/sim/thunk":     "src/sim/base src/sim/isa src/sim/run",
 
-    "gen/util":          "src",
-    "gen/read":          "include src src/base gen/util",
-    "gen/pack":          "src src/base gen/util gen/read",
-    "gen/write":         "include src src/base gen/util gen/read gen/pack",
+    "gen/util":          "src/base",
+    "gen/read":          "include src/base gen/util",
+    "gen/pack":          "src/base gen/util gen/read",
+    "gen/write":         "include src/base gen/util gen/read gen/pack",
     "gen":               "gen/util gen/read gen/pack gen/write",
     "gen/embed":         "include gen/write",
     "gen/compress":      "src/base gen/read gen/write",

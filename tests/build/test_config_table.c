@@ -9,7 +9,7 @@
 #include "pack/alias.h"
 #include "pack/config_table.h"
 #include "scratch.h"
-#include "target_table.h"
+#include "base/target_table.h"
 #include "write/records.h"
 #include "write/table_index.h"
 

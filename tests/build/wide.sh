@@ -64,7 +64,7 @@ check "a pack builds" build ARCHS=wide-amd DEVICES= all kernel-tests
 kpack=$built${H#"$B"}/kpack
 
 # Processors are those of the table's own rows, and each target has one.
-processors=$(sed -n 's/^ *X(\(gfx[0-9a-f]*\),.*/\1/p' src/target_table.h)
+processors=$(sed -n 's/^ *X(\(gfx[0-9a-f]*\),.*/\1/p' src/base/target_table.h)
 served() {
     : >"$WORK/chosen"
     # shellcheck disable=SC2086 # words
