@@ -48,7 +48,7 @@ $(H)/test/kernels/%: $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a
 include tests/unit.mk
 
 # Programs that make code objects, for the tests of code that reads them.
-MADE   := $(patsubst %,$(H)/obj/tests/import/%.o,code_object cubin kpak)
+MADE   := $(patsubst %,$(H)/obj/tests/import/made_%.o,code_object cubin kpak)
 MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle make_cubin make_kpak)
 $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@echo "  LD    $@"
@@ -56,7 +56,7 @@ $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
 
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
-BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/occupancy.c $(addprefix src/cmd/,objfile.c xmalloc.c)
+BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/report_occupancy.c $(addprefix src/cmd/,objfile.c xmalloc.c)
 $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(BUILD_TESTED:%.c=$(H)/obj/%.o)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "read/codeobj_read.h"
-#include "report/occupancy.h"
+#include "report/report_occupancy.h"
 
 /* ---- classes of instructions ---------------------------------------- */
 

@@ -20,8 +20,8 @@ $(B)/report/%.json: $(B)/hsaco/%.hsaco $(REPORT_TOOL)
 	@mkdir -p '$(@D)'
 	@$(REPORT_TOOL) $(*F) '$<' >'$@'
 
-$(REPORT): $(call KPACK_ESC,$(report_json)) $(wildcard gen/report/page.html gen/report/assemble) $(BOUNDS) KPACK_FORCE
-	@BOUNDS='$(BOUNDS)' gen/report/assemble $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call KPACK_QUOTE,$(KPACK_DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
+$(REPORT): $(call KPACK_ESC,$(report_json)) $(wildcard gen/report/page.html gen/report/make-page) $(BOUNDS) KPACK_FORCE
+	@BOUNDS='$(BOUNDS)' gen/report/make-page $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call KPACK_QUOTE,$(KPACK_DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
 	@echo "  PAGE  $@"
 
 report: $(REPORT) ## write build/report.html: sizes, registers, instructions (BASE=DIR compares)

@@ -25,7 +25,7 @@ $(PLAIN_CUBINS): $(B)/hsaco/$(BENCH_ARCH)/%.cubin: tests/bench/gpu/%.hip $(wildc
 
 # Products and convolutions beside cuBLAS's and cuDNN's: PEER_PYTHON has torch.
 PEER_LIB := $(H)/bench/peer.so
-$(PEER_LIB): tests/bench/peer/peer.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS)
+$(PEER_LIB): tests/bench/peer/peer_library.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(CFLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
@@ -43,7 +43,7 @@ bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim
 SIM_BENCH_ARCHS ?= gfx942 gfx1100 gfx1201
-$(SIM_BENCH): tests/bench/sim/bench.c $(SIM_OBJECTS)
+$(SIM_BENCH): tests/bench/sim/sim_bench.c $(SIM_OBJECTS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(SIM_CFLAGS) $(SIM_LLVM_CFLAGS) -rdynamic -o $@ $^ $(SIM_LIBS)
@@ -60,10 +60,10 @@ bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_
 # The kernels' memory traffic on the simulated GPUs, and instructions per
 # element.
 MEMORY_BENCH := $(H)/bench-memory
-$(MEMORY_BENCH): $(H)/obj/tests/bench/sim/memory.o $(H)/libkpack.a
+$(MEMORY_BENCH): $(H)/obj/tests/bench/sim/memory_bench.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread
-$(H)/obj/tests/bench/sim/memory.o: $(PACK_HEADER)
+$(H)/obj/tests/bench/sim/memory_bench.o: $(PACK_HEADER)
 bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulated GPUs
 	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
 
@@ -72,7 +72,7 @@ bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulat
 # date in INTO.
 BOUNDS_BENCH  := $(H)/bench-bounds
 BOUNDS_TABLE  := tests/bench/sim/bounds.csv
-BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c \
+BOUNDS_SOURCES := tests/bench/sim/bounds_bench.c tests/bench/sim/bounds_launch.c \
                   tests/bench/gpu/args.c tests/bench/gpu/shapes_launch.c
 $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h src/sim/*/*.h) \
   $(addprefix $(H)/obj/src/sim/base/,time_bounds.o cards.o processor.o) $(H)/libkpack.a
@@ -102,7 +102,7 @@ endif
 
 # Selecting a row of a configuration table.
 TABLE_BENCH := $(H)/bench-table
-$(TABLE_BENCH): $(H)/obj/tests/bench/table/bench.o $(H)/libkpack.a
+$(TABLE_BENCH): $(H)/obj/tests/bench/table/table_bench.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread
 bench-table: $(TABLE_BENCH) ## time kpk_table_select() over 500 rows
@@ -116,13 +116,13 @@ bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code obj
 # targets of README.md: ARCHS="gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100
 # gfx1200 gfx1201".
 bench-size: hsaco ## measure sizes and times of plain and compressed packs (needs clang-tools)
-	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' tests/bench/size/run $(B)
+	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' tests/bench/size/run-size $(B)
 
 # Three modules in AMD's archives beside a program, and inside it. READER is a
 # librocm_kpack.so, to be timed too.
 READER ?=
 bench-archive: sim $(H)/test/import/make_kpak ## time first launches with code objects in AMD's archives and in a pack (READER=librocm_kpack.so)
-	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' READER='$(READER)' tests/bench/archive/run $(B) $(H)/test/import/make_kpak
+	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' READER='$(READER)' tests/bench/archive/run-archive $(B) $(H)/test/import/make_kpak
 
 .PHONY: bench-size bench-import bench-archive bench-gpu bench-sim bench-table
 
@@ -131,7 +131,7 @@ bench-archive: sim $(H)/test/import/make_kpak ## time first launches with code o
 # long a first result takes, from cubins and from PTX alone. The typed launchers
 # come of a code object of AMD's.
 LAUNCH_BENCH := $(H)/test/unit/bench_launch
-$(LAUNCH_BENCH): tests/bench/launch/bench.c $(H)/obj/tests/unit/fake_load.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
+$(LAUNCH_BENCH): tests/bench/launch/launch_bench.c $(H)/obj/tests/unit/fake_load.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -Itests/unit -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 
@@ -183,12 +183,12 @@ $(B)/bench/llama-8b-%.gguf: $(MODEL_MAKE)
 	@mkdir -p $(@D)
 	@$(MODEL_MAKE) llama-8b $* $@
 bench-model: $(MODEL_SPEED) $(BENCH_MODELS) $(if $(GPU)$(KPACK_NV_ARCHS),,sim) ## time models on a GPU (BENCH_MODELS='FILES', PEER_PYTHON=PYTHON with llama-cpp-python)
-	@$(if $(KPACK_NV_ARCHS),,$(ON_GPU)) tests/bench/model/run $(MODEL_SPEED) '$(PEER_PYTHON)' $(BENCH_MODELS)
+	@$(if $(KPACK_NV_ARCHS),,$(ON_GPU)) tests/bench/model/run-model $(MODEL_SPEED) '$(PEER_PYTHON)' $(BENCH_MODELS)
 .PHONY: bench-model
 
 # Module attention beside PyTorch's, for a GPU and a Python with PyTorch.
 ATTENTION_BENCH := $(H)/bench/attention.so
-$(ATTENTION_BENCH): tests/bench/attention/plan.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS)
+$(ATTENTION_BENCH): tests/bench/attention/attention_library.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(LDFLAGS) -fPIC -shared -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)

@@ -55,12 +55,12 @@ gfx942,</script>,,1x1,callers',2.363,0,15,0,52,0,7,100,0,100.0,0.0,8,65536,10510
 gfx90a,mul_mat_q4_0,,1024x4096x512,callers',71.5,100,81,0,9,48,30,22,0,100.5,12.5,2,16384,10510,75
 gfx1100,uneg_f32,bias,1024x1024,recommended,8.738,0,8,61,20,0,7,100,0,100.0,0.0,16,65536,3500,
 END
-BOUNDS="$WORK/made-bounds.csv" check "the page" gen/report/assemble "$tool" gen/report/page.html candle \
+BOUNDS="$WORK/made-bounds.csv" check "the page" gen/report/make-page "$tool" gen/report/page.html candle \
     "a compiler's \"name\" </script>" "" "$WORK/plain.html" "$now"/*/*.json
-check "a page that compares" gen/report/assemble "$tool" gen/report/page.html \
+check "a page that compares" gen/report/make-page "$tool" gen/report/page.html \
     candle "" "$old" "$WORK/compared.html" "$now"/*/*.json
 refuse "a build that is none" "there is no $WORK/none/hsaco/TARGET/NAME.hsaco" \
-    gen/report/assemble "$tool" gen/report/page.html candle "" "$WORK/none" \
+    gen/report/make-page "$tool" gen/report/page.html candle "" "$WORK/none" \
     "$WORK/x.html" "$now"/*/*.json
 no_addresses() { ! grep -nE '(src|href)="?(https?:)?//|url\(|@import' "$1"; }
 check "it names nothing outside itself" no_addresses "$WORK/compared.html"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/bundle.h"
-#include "code_object.h"
+#include "made_code_object.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "base/hipk.h"
 #include "base/kpak.h"
-#include "kpak.h"
+#include "made_kpak.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/msgpack_scan.h"
-#include "code_object.h"
+#include "made_code_object.h"
 #include "pack/objects_agree.h"
 #include "read/amdgpu_metadata.h"
 #include "read/codeobj_read.h"

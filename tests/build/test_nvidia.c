@@ -7,7 +7,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "cubin.h"
+#include "made_cubin.h"
 #include "read/codeobj_read.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "report/occupancy.h"
+#include "report/report_occupancy.h"
 
 static void test_registers_and_lds_bound_the_waves(void **state)
 {

@@ -7,7 +7,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "code_object.h"
+#include "made_code_object.h"
 #include "read/offload.h"
 
 #include <stdlib.h>

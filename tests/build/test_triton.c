@@ -9,7 +9,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "code_object.h"
+#include "made_code_object.h"
 #include "pack/import.h"
 #include "pack/import_triton.h"
 #include "read/codeobj_read.h"

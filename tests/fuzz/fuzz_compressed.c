@@ -5,8 +5,8 @@
  * byte of the result to change to which value.
  */
 #include "base/bundle.h"
-#include "code_object.h"
 #include "fuzz.h"
+#include "made_code_object.h"
 
 enum { CONTROL_NBYTES = 8 };
 

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "fuzz.h"
 #include "mutate.h"
-#include "pack/import.h"
 #include "pack/import_file.h"
 
 #include <stdio.h>

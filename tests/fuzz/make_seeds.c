@@ -6,9 +6,9 @@
  * change. The fuzzer's own finds are in seeds and regressions.
  */
 #include "../model/tiny.h"
-#include "code_object.h"
-#include "cubin.h"
-#include "kpak.h"
+#include "made_code_object.h"
+#include "made_cubin.h"
+#include "made_kpak.h"
 #include "named_object.h"
 #include "write/blob.h"
 

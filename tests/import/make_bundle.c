@@ -6,7 +6,7 @@
  * METHOD offload makes offload binaries of VERSION 1 or 2, of which an ID is
  * TRIPLE,PROCESSOR.
  */
-#include "code_object.h"
+#include "made_code_object.h"
 #include "read_file.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * The target is sm_NUMBER. OPTIONS are the assembler's, like "-arch sm_90a";
  * the cubin has them in a note, which cubins of CUDA 11 lack.
  */
-#include "cubin.h"
+#include "made_cubin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

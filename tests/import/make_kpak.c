@@ -5,7 +5,7 @@
  *
  * Entries with the same key must be adjacent.
  */
-#include "kpak.h"
+#include "made_kpak.h"
 #include "read_file.h"
 
 #include <stdio.h>

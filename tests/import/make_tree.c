@@ -9,7 +9,7 @@
  * of arguments that end before or behind the segment, columns of one target
  * alone, comments and a byte order mark.
  */
-#include "code_object.h"
+#include "made_code_object.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* args.c - a launch's arguments, for the GPU's benchmark and for bounds.c */
-#include "bench.h"
+#include "gpu_bench.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* rows_conv.c - convolutions, pooling and resampling on a batch of images */
-#include "bench.h"
+#include "gpu_bench.h"
 
 /* The batch of the other kernels: 8 images of 64 channels of 128 x 128; 3 x 3.
  */

@@ -1,5 +1,5 @@
 /* rows_elementwise.c - affine, fill, ternary, binary, unary, cast and sort */
-#include "bench.h"
+#include "gpu_bench.h"
 
 #define N (UINT64_C(1) << 28)
 #define SIDE UINT64_C(16384) /* SIDE * SIDE = N */

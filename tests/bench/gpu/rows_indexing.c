@@ -1,5 +1,5 @@
 /* rows_indexing.c - index_select, gather, index_add, scatter */
-#include "bench.h"
+#include "gpu_bench.h"
 
 #include <stdlib.h>
 

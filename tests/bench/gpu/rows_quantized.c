@@ -1,5 +1,5 @@
 /* rows_quantized.c - GGUF block formats: products and dequantization */
-#include "bench.h"
+#include "gpu_bench.h"
 
 /* p[0]: elements and p[1]: bytes of a block; p[2], p[3]: where its f16 scales
  * are and how many; then what the kernel needs. */

@@ -1,5 +1,5 @@
 /* rows_reduce.c - row reductions, softmax, norms and rotary embeddings */
-#include "bench.h"
+#include "gpu_bench.h"
 
 #define N (UINT64_C(1) << 28)
 

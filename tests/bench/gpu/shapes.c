@@ -11,7 +11,7 @@
  * hundredth of the shortest.
  */
 #include "shapes.h"
-#include "cuda_api.h"
+#include "bench_cuda.h"
 
 #include <dirent.h>
 #include <fnmatch.h>

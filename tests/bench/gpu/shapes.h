@@ -8,7 +8,7 @@
 #ifndef BENCH_GPU_SHAPES_H
 #define BENCH_GPU_SHAPES_H
 
-#include "bench.h"
+#include "gpu_bench.h"
 
 #define SHAPE_MAX_SIZES 6
 
