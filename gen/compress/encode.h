@@ -13,7 +13,7 @@ struct bytes {
     size_t nbytes;
 };
 
-/* How sizes are estimated: of the cheap levels the one that finds repeats. */
+/* The level of estimates: the cheapest that finds repeats. */
 enum { QUICK_LEVEL = 3 };
 
 /*

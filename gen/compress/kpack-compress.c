@@ -13,7 +13,7 @@
  * another one of their module. A program that loads such a code object decodes
  * two, so references.c picks the reference only if it saves enough.
  *
- * Silent on success; what is wrong is said as `FILE: what`, with status 1.
+ * Silent on success. A fault is reported as `FILE: what`, with status 1.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -48,7 +48,7 @@ struct pack {
     struct input *inputs; /* [n], by module, then target */
     size_t n;
     unsigned char dictionary[DICTIONARY_NBYTES];
-    size_t dictionary_nbytes; /* 0 if none is worth its room */
+    size_t dictionary_nbytes; /* 0: a dictionary would not pay */
     uint8_t dictionary_sha256[32];
     /* Modules are compressed by several threads. */
     atomic_size_t next;

@@ -1,8 +1,9 @@
-/* references.c - which code object of a module is compressed against which
+/* references.c - picks the code objects that others of their module are
+ * compressed against
  *
- * Some objects, the roots, are compressed by themselves; each of the others
- * against the root that makes it smallest. No chains: who runs one decodes it
- * and its root, no more.
+ * Some objects, the roots, are compressed by themselves. Each other object is
+ * compressed against the root that makes it smallest. There are no chains: to
+ * load a code object, decode its root and then the code object itself.
  *
  * Roots are chosen greedily: the root that saves most is added, until none
  * saves anything. With a module's few targets the result is as good as trying

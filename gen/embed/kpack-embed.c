@@ -4,16 +4,16 @@
  *   kpack-embed incbin OUT SYMBOL FILE...
  *   kpack-embed incbin-large OUT SYMBOL FILE...
  *
- * The array has the bytes of all files, one behind the other. `xxd` reads them
- * as xxd's hex and writes one string literal, which a C compiler reads about 15
- * times faster than a list of numbers. `incbin` has the assembler read the
- * files, `incbin-large` for the section of large data. Either way a NUL ends
- * the array, for the driver takes PTX as a string. SYMBOL - takes the name that
- * the head at the front of the first file gives (struct kpk_blob).
+ * The array concatenates the files. `xxd` reads them as xxd's hex and writes
+ * one string literal, which a C compiler reads about 15 times faster than a
+ * list of numbers. `incbin` has the assembler read the files, `incbin-large`
+ * for the section of large data. Either way a NUL ends the array, for the
+ * driver takes PTX as a string. SYMBOL - takes the name that the head at the
+ * front of the first file gives (struct kpk_blob).
  *
  * It needs nothing but the C library: archives of prebuilt kernels build it
- * where they are unpacked. Silent on success; OUT appears complete or not at
- * all; what is wrong is said as `FILE: what`, with status 1.
+ * where they are unpacked. Silent on success. OUT appears complete or not at
+ * all. A fault is reported as `FILE: what`, with status 1.
  */
 #include <ctype.h>
 #include <errno.h>

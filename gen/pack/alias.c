@@ -23,8 +23,7 @@ static const char *cell(const struct csv *table, size_t row, const char *name)
                : "";
 }
 
-/* `name` with each `text` in it replaced; false if there is none, or no room.
- */
+/* Replaces each `text` in `name`; false if `name` has none, or without room. */
 static bool replace(const char *name, const char *text, const char *by,
                     char out[ALIAS_NAME_MAX])
 {

@@ -14,7 +14,7 @@
 
 #define ALIAS_NAME_MAX 512
 
-/* Whether a file's columns are those. */
+/* Whether a file has the columns module, text and alias. */
 bool alias_is_table(const struct csv *table);
 
 /* The name that rule `row` gives to kernel `name` of a module; false if none.
@@ -23,17 +23,17 @@ bool alias_make(const struct csv *table, size_t row, const char *module,
                 const char *name, char out[ALIAS_NAME_MAX]);
 
 /*
- * alias_of() finds what rule of aliases.csv made `alias` out of kernel `name`
- * of a module; the rule's row, or table->nrows if none did.
+ * alias_of() finds the rule of aliases.csv that makes `alias` from kernel
+ * `name` of a module. Returns the row of the rule, or table->nrows without one.
  */
 size_t alias_of(const struct csv *table, const char *module, const char *name,
                 const char *alias);
 
 /*
- * alias_retype() says what a pointer to `host` is for the alias that row `rule`
- * made. Names of kernels end in their types: if ucopy_f16 is also ucopy_i16,
- * pointers to f16 are pointers to i16 there. With two types in a name, inputs
- * (pointers to const) have the first type and outputs the second.
+ * alias_retype() gives the host type of pointers to `host` under the alias that
+ * row `rule` makes. Names of kernels end in their types: if ucopy_f16 is also
+ * ucopy_i16, pointers to f16 are pointers to i16 there. With two types in a
+ * name, inputs (pointers to const) have the first type and outputs the second.
  *
  *   host         a host type, "uint32_t"
  *   is_input     the pointer is to const

@@ -39,8 +39,8 @@ struct build {
 };
 
 /*
- * build_read() reads what words name and fills the part. False if anything is
- * wrong, which it says on stderr as `FILE: what`. Free it in either case.
+ * build_read() reads what words name and fills the part. False after it has
+ * reported a fault on stderr, as `FILE: what`. Free it in either case.
  */
 bool build_read(struct build *b, char *const *words, size_t nwords);
 void build_free(struct build *b);

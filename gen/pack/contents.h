@@ -14,7 +14,7 @@
 
 #include "read/codeobj.h"
 
-/* A code object, its kernels among it, and its bytes' SHA-256. */
+/* A code object and the SHA-256 of its bytes. */
 struct pack_object {
     const struct codeobj *co;
     uint8_t sha256[32];
@@ -27,13 +27,13 @@ struct pack_column {
 };
 
 struct pack_row {
-    size_t module;      /* number in the part whose kernel it is about */
+    size_t module;      /* number in the part, of the row's kernel */
     uint32_t kernel;    /* number in that module */
     const char *target; /* a processor; "" for any */
     const char **cells; /* [ncolumns], as text */
 };
 
-/* A configuration table: one CSV file, or several of one name. */
+/* A configuration table: one CSV file, or several with equal names. */
 struct pack_table {
     const char *name;
     struct pack_column *columns;

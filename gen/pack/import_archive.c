@@ -1,8 +1,8 @@
 /* import_archive.c - AMD's kernel archives in a tree
  *
- * An archive's code objects are modules by their keys, wherever the archive
- * lies: those for other targets are in other archives. Each archive of a tree
- * is read once, by whatever name and way it was found.
+ * A code object's key names its module, wherever the archive lies: archives for
+ * other targets have the module's other code objects. Each archive of a tree is
+ * read once, by whatever name and way it was found.
  */
 #include "pack/import_archive.h"
 
@@ -24,8 +24,8 @@ size_t import_find_archive(const struct import *in, const char *real)
     return i;
 }
 
-/* Modules of one key come together from all archives of a tree: what a module
- * belongs to follows from its key. */
+/* Code objects with equal keys, from all archives of a tree, make one module.
+ * The key alone decides its kind and folder. */
 static struct import_place place_of(const struct import_place *archive,
                                     const char *key)
 {

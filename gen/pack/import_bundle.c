@@ -105,8 +105,8 @@ static void number_by_target(struct import *in, size_t first, const char *name)
     free(numbers);
 }
 
-/* Offload binaries, of which each has an image for another target or is of
- * another source; returns how many bytes they take, 0 if one is damaged. */
+/* Takes offload binaries one behind the other: each has another target's image,
+ * or another source's. The bytes that they take; 0 if one is damaged. */
 static size_t add_offloads(struct import_found *f, const unsigned char *data,
                            size_t nbytes)
 {

@@ -9,8 +9,8 @@ bool import_is_bundle(const unsigned char *data, size_t nbytes);
 
 /*
  * import_bundles() takes bundles one behind the other, as in a program of
- * several sources: the first is module NAME, or NAME.0 if there are more, which
- * NAME.1 and so on are.
+ * several sources: a single one is module NAME, several are NAME.0, NAME.1 and
+ * so on.
  */
 void import_bundles(struct import_found *f, const unsigned char *data,
                     size_t nbytes, const char *module);

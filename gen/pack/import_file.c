@@ -2,9 +2,9 @@
  *
  * A file is what its first bytes say: an AMDGPU ELF, a cubin, PTX, a bundle, an
  * offload binary, an archive of AMD's, or an ELF of the host with sections of
- * these or a reference to such archives. Containers that
- * are known, but not read, are refused with what to do. Other files are passed
- * over, unless their names claim that they hold code objects.
+ * these or a reference to such archives. Known containers that kpack does not
+ * read are refused, with advice. Other files are passed over, unless their
+ * names claim that they hold code objects.
  */
 #include "pack/import_file.h"
 
@@ -64,7 +64,8 @@ static bool is_library(const struct import_found *f, const unsigned char *data,
     return kind == HIPK_DAMAGED;
 }
 
-/* By its first bytes, or by its name: then it is damaged. */
+/* Told by the first bytes or by the name. An archive with the name alone is
+ * damaged. */
 static bool is_archive(const char *file, const unsigned char *data,
                        size_t nbytes)
 {

@@ -52,8 +52,8 @@ static enum section_kind section_kind(const char *name)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const char *rest = behind(name, kinds[i].prefix);
 
-        /* .hip_fatbin_segment is another section, .llvm.offloading.relocatable
-         * is one more of its kind. */
+        /* .hip_fatbin_segment is something else; .llvm.offloading.relocatable
+         * has offload binaries, too. */
         if (rest && (!*rest || *rest == '.' || kinds[i].kind == SECTION_ENTRY))
             return kinds[i].kind;
     }
@@ -74,7 +74,7 @@ static bool add_entry_section(const struct import_found *f, const char *id,
     return true;
 }
 
-/* Adds what a section holds; false if that is no GPU code. */
+/* Adds a section's code objects; false if it is not for GPU code. */
 static bool add_section(struct import_found *f, const char *name, size_t number,
                         const unsigned char *data, size_t nbytes)
 {

@@ -7,8 +7,8 @@
 #include "read/codeobj_read.h"
 #include "util/alloc.h"
 
-/* A label may leave features out, but not name others. A cubin that does not
- * say so itself is for sm_90a if its label does. */
+/* A label may leave features out, but not name other ones. A cubin that does
+ * not tell its suffix takes the label's: sm_90a. */
 static bool label_fits(const char *label, struct codeobj *co)
 {
     const size_t n = strlen(label);

@@ -1,8 +1,8 @@
 /* import_library.c - libraries whose code lies in AMD's kernel archives
  *
- * A library adds the archives that its search paths lead to, and wants each of
- * its translation units in one of them: archives of another build are found out
- * here, and not when a kernel is missing.
+ * A library adds the archives that its search paths lead to. Each of its
+ * translation units must have a code object in one of them: so archives of
+ * another build are refused now, not when a kernel is missing.
  */
 #include "pack/import_library.h"
 
@@ -107,8 +107,9 @@ static void follow_path(struct import *in, struct search *s, const char *folder,
     free(resolved);
 }
 
-/* In one of the library's archives; in any of the tree if none is where the
- * library looks, as in packages that were not unpacked into one folder. */
+/* Whether one of the library's archives has the module. If none is where the
+ * library looks, as in packages unpacked into several folders, any archive of
+ * the tree may have it. */
 static bool has_module(const struct import *in, const struct search *s,
                        const char *key)
 {

@@ -22,7 +22,7 @@ struct kinds {
     const struct import *in;
     struct kind *kinds; /* sorted by name */
     size_t n;
-    size_t *index; /* place in its kind of each of the import's modules */
+    size_t *index; /* [nmodules of the import]: a module's place in its kind */
 };
 
 /* ---- kinds --------------------------------------------------------------- */

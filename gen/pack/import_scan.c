@@ -15,7 +15,7 @@
 #include "util/alloc.h"
 #include "util/file.h"
 
-/* Deeper than any tree of kernels; folders that are links are not entered. */
+/* Deeper than any tree of kernels. The walk does not enter linked folders. */
 #define DEPTH_MAX 32
 #define FILES_MAX 1000000u
 
@@ -70,7 +70,7 @@ static bool leads_out(const struct walk *w, const char *path)
     return out;
 }
 
-/* The name of a kind of entry that is no file and no folder. */
+/* The name of an entry that is neither file nor folder. */
 static const char *kind_of(mode_t mode)
 {
     return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
@@ -132,8 +132,8 @@ static const char *take_suffix(char *base)
     return "";
 }
 
-/* The folder's components, but for the first that is a label; the kind ends
- * with the one behind the label, or is the first if there is none. */
+/* Joins the folder's components, without the first label. The kind ends with
+ * the component behind the label; without a label it is the first component. */
 static void split_folder(const char *relative, struct import_place *place)
 {
     char *rest = alloc_text("%s", relative);
@@ -210,7 +210,7 @@ static int csv_order(const void *a, const void *b)
     return order ? order : strcmp(x->place.label, y->place.label);
 }
 
-/* The path of that stem and ending among those that are sorted; else w->n. */
+/* The number of the path that is stem and ending; w->n if the tree lacks it. */
 static size_t find_path(const struct walk *w, const char *stem, size_t n,
                         const char *ending)
 {

@@ -1,10 +1,10 @@
 /* import_table.c - CSV files of a tree as tables of its kernels
  *
- * Files of one name in one kind make one table with the columns of all files,
- * whatever their targets. A row names a kernel (`knl_name`, or
- * `kernel`, which may be a glob) and the file that it is in (`co_name`, beside
- * the CSV or in a folder there); without that column, the kernel is looked for
- * in all code objects below the CSV's folder.
+ * CSV files with equal names in one kind make one table, whatever their
+ * targets. It has the columns of all files. A row names a kernel (`knl_name`,
+ * or `kernel`, which may be a glob) and the file that it is in (`co_name`,
+ * beside the CSV or in a folder there); without that column, the kernel is
+ * looked for in all code objects below the CSV's folder.
  */
 #include "pack/import_table.h"
 
@@ -20,7 +20,7 @@
 
 #define ROWS_MAX 100000u
 
-/* A row that is being read. */
+/* The row at hand. */
 struct reading {
     struct import *in;
     struct import_table *table;
@@ -69,7 +69,8 @@ static struct pack_column *find_column(const struct import_table *t,
     return NULL;
 }
 
-/* A column of one file joins the table's of that name. */
+/* Adds a file's column to the table, or checks it against the table's column
+ * with its name. */
 static void add_column(struct import *in, struct import_table *t,
                        const struct import_csv *csv, size_t c)
 {
@@ -173,7 +174,7 @@ static bool take_object(const struct reading *r,
     return any;
 }
 
-/* A CSV in a folder of one target is about the files for that target. */
+/* A CSV in a target's folder is about the files for this target. */
 static bool label_fits(const struct reading *r,
                        const struct import_object *object)
 {
@@ -215,8 +216,9 @@ static const char *inside(const char *path, const char *folder)
 }
 
 /*
- * The objects of a line: those in the file that it names, else those in files
- * of that name one folder down, else none. Without a file's name, all below.
+ * A line that names a file is about the objects in this file, or else in files
+ * with the name one folder down. A line without a file is about all objects
+ * below the folder.
  */
 static void read_row(const struct reading *r)
 {
@@ -331,7 +333,7 @@ static int by_kernel(const void *a, const void *b)
     return order ? order : (x->module > y->module) - (x->module < y->module);
 }
 
-/* By all that a row says; 0 if it says the same of the same kernel. */
+/* By the whole row; 0 if both say the same about the same kernel. */
 static int by_content(const void *a, const void *b)
 {
     const struct import_row *x = a, *y = b;
@@ -357,7 +359,7 @@ static int by_content_and_line(const void *a, const void *b)
 }
 
 /* A kernel may have rows that differ, but no row may come twice. A line that
- * finds the kernel in several code objects of a module is one row still. */
+ * matches several code objects of a module makes one row. */
 static void drop_twins(struct import *in, struct import_table *t)
 {
     struct import_row *rows = t->rows;
@@ -391,8 +393,8 @@ static int by_kind(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
-/* A kind's tables are those of a module of the kind's name, or, if a file made
- * a module of that name, of NAME.tables. */
+/* A kind's tables belong to a module with the kind's name. If a code object has
+ * made a module with this name, they belong to NAME.tables. */
 static const char *holder_of(const struct import *in, const char *kind)
 {
     const char *name = *kind ? kind : in->pack;

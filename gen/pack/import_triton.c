@@ -1,10 +1,9 @@
 /* import_triton.c - a code object with Triton's JSON file beside it
  *
- * A program of Triton's is a block, of as many warps as the JSON says, and
- * takes the dynamic shared memory that it says. Both become the kernel's row in
- * a table of launch shapes, for kpk_kernel_shape(), and a block of another size
- * is refused when it is launched. The arguments that Triton adds get their
- * names.
+ * A Triton program is a block. The JSON gives its warps and its dynamic shared
+ * memory. Both become the kernel's row in a table of launch shapes, for
+ * kpk_kernel_shape(), and a block of another size is refused when it is
+ * launched. The arguments that Triton adds get their names.
  */
 #include "pack/import_triton.h"
 
@@ -14,7 +13,8 @@
 
 #include "util/alloc.h"
 
-/* The kernel that the JSON is about; co->nkernels if it is not there. */
+/* The number of the kernel that the JSON names; co->nkernels if the code object
+ * lacks it. */
 static size_t find_kernel(const struct codeobj *co, const struct triton *t)
 {
     size_t i = 0;
@@ -58,7 +58,8 @@ static bool name_scratch(struct codeobj_kernel *k, unsigned nscratch)
     return true;
 }
 
-/* Adds what the JSON says to the kernel; what is wrong with it, or NULL. */
+/* Adds the JSON's numbers to the kernel. Returns the fault of the JSON, or
+ * NULL. */
 static const char *take(struct codeobj *co, struct codeobj_kernel *k,
                         const struct triton *t)
 {
@@ -176,7 +177,7 @@ const struct pack_table *import_triton_table(const struct import *in,
 
         if (!object->triton || object->triton->num_ctas > 1)
             continue;
-        /* a single object serves all devices that run it */
+        /* a module of one object has rows for any target */
         table->rows[table->nrows++] = (struct pack_row){
             0, object->triton_kernel,
             m->nobjects == 1

@@ -31,7 +31,7 @@ struct import_object {
     struct pack_object object;
     size_t module;               /* its number in import.modules */
     const struct triton *triton; /* from Triton's JSON, NULL without one */
-    uint32_t triton_kernel;      /* number of the kernel that it describes */
+    uint32_t triton_kernel;      /* number of the JSON's kernel */
 };
 
 /* Code objects that offer the same kernels. Several modules have one name if
@@ -62,7 +62,7 @@ struct import_csv {
 struct import_table {
     const char *name; /* the files' name less ".csv" */
     const char *kind;
-    const char *holder; /* the module that it belongs to */
+    const char *holder; /* name of its module */
     struct pack_column *columns;
     size_t ncolumns;
     bool has_folders;        /* the last column is the rows' folder */
@@ -70,7 +70,7 @@ struct import_table {
     size_t nrows;
 };
 
-/* One of AMD's archives that has been read. */
+/* One of AMD's archives, read. */
 struct import_archive {
     char *real;       /* its path without links */
     const char *file; /* equals place.file of the archive's objects */
@@ -117,7 +117,7 @@ struct import {
 #define IMPORT_FILE_NBYTES_MAX ((size_t)2 << 30)
 #define IMPORT_TREE_NBYTES_MAX ((uint64_t)4 << 30)
 
-/* Says what is wrong with a file, and counts it. */
+/* Reports a fault of a file, and counts it. */
 void import_bad(struct import *in, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -78,7 +78,7 @@ static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
     return true;
 }
 
-/* Says that one side has a kernel that the other has not. */
+/* Reports a kernel that one side lacks. */
 static bool missing(const struct codeobj *b, const char *kernel,
                     const char *there, const char *not_there)
 {

@@ -9,20 +9,19 @@
 
 /*
  * objects_agree() says whether every object holds the same kernels, with the
- * same argument layout. The sentence that says what differs goes to
- * stderr, as `FILE: what`.
+ * same argument layout. A difference is reported on stderr, as `FILE: what`.
  */
 bool objects_agree(struct codeobj *const *objects, size_t nobjects);
 
 /*
- * objects_reference() is the one that tells most of the kernels, whose list is
- * the module's: the first that is not NVIDIA's, or else the first.
+ * objects_reference() picks the object whose kernels become the module's: the
+ * first for AMDGPU, whose metadata say most, or else the first.
  */
 const struct codeobj *objects_reference(struct codeobj *const *objects,
                                         size_t nobjects);
 
-/* The same of two objects, without a word, and the names of arguments too, for
- * those tell padding. */
+/* Whether two objects hold the same kernels; reports nothing. Names of
+ * arguments must agree too, because they tell padding. */
 bool objects_alike(const struct codeobj *a, const struct codeobj *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* source.c - what a kernel's source says of it: its function in the IR */
+/* source.c - finds a kernel's function in the IR of its source */
 #include "pack/source.h"
 
 #include <stdlib.h>

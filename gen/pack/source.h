@@ -1,4 +1,4 @@
-/* source.h - what a kernel's source says of it: its function in the IR */
+/* source.h - finds a kernel's function in the IR of its source */
 #ifndef KPK_GEN_SOURCE_H
 #define KPK_GEN_SOURCE_H
 
@@ -15,18 +15,19 @@ struct source {
     size_t rule; /* row of aliases.csv, for an alias */
 };
 
-/* The function that a kernel of a module is, by its own name or by one of
+/* Finds a kernel's function in the IR, by the kernel's name or by a rule of
  * `aliases`, which may be NULL. */
 struct source source_find(const struct ir *ir, const struct csv *aliases,
                           const char *module, const char *kernel);
 
-/* The list of a function's types: what it returns, then its parameters'. */
+/* The record that lists a function's types: the result's, then the
+ * parameters'. */
 unsigned source_types(const struct ir *ir, const struct source *source);
 
 /*
- * source_name_args() gives arguments that have no names the names of the
- * parameters, where the function has as many of them as the kernel of
- * arguments. False if out of memory.
+ * source_name_args() names unnamed arguments after the function's parameters,
+ * if the function has as many parameters as the kernel has arguments. False if
+ * out of memory.
  */
 bool source_name_args(struct codeobj *co, const struct ir *ir,
                       const struct csv *aliases, const char *module);

@@ -1,7 +1,7 @@
 /* amdgpu_metadata.c - reads the msgpack metadata note of a code object
  *
- * Keys and kinds: LLVM AMDGPUUsage, "Code Object Metadata". Keys required there
- * are required here; unknown keys are skipped.
+ * Keys and kinds: LLVM AMDGPUUsage, "Code Object Metadata". Keys that LLVM
+ * requires are required; unknown keys are skipped.
  */
 #include "read/amdgpu_metadata.h"
 

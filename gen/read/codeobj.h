@@ -1,4 +1,4 @@
-/* codeobj.h - what kpack-gen knows of one code object, of AMDGPU or NVIDIA
+/* codeobj.h - one code object, of AMDGPU or NVIDIA
  *
  * Readers fill it (codeobj_read.h) from the metadata note of AMDGPU code
  * objects, the sections .nv.info of cubins, the entries of PTX. A reader checks
@@ -71,8 +71,8 @@ uint32_t codeobj_packed_nbytes(const struct codeobj_kernel *k);
  * differ. */
 const char *codeobj_sort(struct codeobj *co);
 
-/* The kernel whose name is the nbytes at `name`, of kernels that are sorted;
- * NULL without one. */
+/* Finds a kernel by the nbytes of its name, after codeobj_sort(); NULL without
+ * one. */
 struct codeobj_kernel *codeobj_find(const struct codeobj *co, const char *name,
                                     size_t nbytes);
 

@@ -68,7 +68,7 @@ static bool quoted_cell(struct reader *r, char **out)
     return true;
 }
 
-/* One cell; *last says that the line ended with it. */
+/* Takes one cell; *last: the line's last one. */
 static bool next_cell(struct reader *r, char **out, bool *last)
 {
     char *begin = r->at, *stop;
@@ -125,8 +125,8 @@ static bool at_line_comment(const char *text, size_t i)
 }
 
 /* Puts blanks in the place of comments, so that lines keep their numbers. A
- * quoted cell holds no comment; one that is not closed ends with its line. The
- * text ends with a NUL. */
+ * quoted cell holds no comment. An unclosed cell ends with its line. The text
+ * ends with a NUL. */
 static void blank_comments(char *text)
 {
     bool quoted = false;

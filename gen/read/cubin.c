@@ -16,13 +16,13 @@
 
 #include "base/number.h"
 
-/* OS ABIs: of CUDA 13's files, and of those before. */
+/* OS ABIs of cubins: of CUDA 13, and of earlier releases. */
 enum { OSABI_CUDA_13 = 0x41, OSABI_CUDA = 0x33 };
 
 #define EM_CUDA_NUMBER 190
 
-/* In the flags of those before: for one processor's own features, as sm_90a.
- * Source: EF_CUDA_ACCELERATORS_V1 of LLVM's ELF.h. */
+/* In the flags of earlier releases' cubins: made for one processor's own
+ * features, as sm_90a. Source: EF_CUDA_ACCELERATORS_V1 of LLVM's ELF.h. */
 enum { ACCELERATORS = 0x800 };
 
 /* In a symbol's st_other. */
@@ -265,8 +265,8 @@ static const char *symbol_name(const struct file *f, size_t i, GElf_Sym *sym)
     return name && *name ? name : NULL;
 }
 
-/* Kernels: marked functions that others may name; instances of templates are
- * weak. Device functions that were linked apart have no mark. */
+/* Kernels are marked functions with global or, for instances of templates, weak
+ * symbols. Device functions that were linked apart have no mark. */
 static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
 {
     struct codeobj *co = f->co;

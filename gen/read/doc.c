@@ -139,7 +139,7 @@ size_t doc_write_file(FILE *f, const struct doc *doc)
     return write_lines(f, doc, 0, end);
 }
 
-/* A line that can stand between a comment and the name of what it is about. */
+/* A line that may stand between a comment and its declaration. */
 static bool is_declaration(const char *line)
 {
     const char *text = skip_blanks(line);

@@ -6,8 +6,8 @@
 
 struct doc;
 
-/* Reads a source; one that is not there has no comments. NULL, and a sentence
- * on standard error, if it is there and cannot be read. */
+/* Reads a source; a missing file counts as one without comments. NULL, and a
+ * sentence on standard error, if it is there and cannot be read. */
 struct doc *doc_read(const char *path);
 void doc_free(struct doc *doc);
 

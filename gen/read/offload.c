@@ -9,9 +9,9 @@ static const unsigned char magic[] = {0x10, 0xff, 0x10, 0xad};
 
 /* The header: magic, version, size, where the records of the images begin, and
  * the size of the only one (version 1) or their number (version 2). A record:
- * two kinds of 16 bits and flags, then where its strings are, their number, and
- * where the image is and its size. A string: where its key is and its value,
- * both ending with NUL, and, in version 2, the value's size. */
+ * two kinds of 16 bits, flags; offset and number of its strings; offset and
+ * size of its image. A string: where its key is and its value, both ending with
+ * NUL, and, in version 2, the value's size. */
 enum {
     HEADER_NBYTES = 32,
     RECORD_NBYTES = 40,

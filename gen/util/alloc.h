@@ -13,8 +13,8 @@
 void *alloc_new(size_t n, size_t nbytes);
 /* Room for one more in an array of n; it grows by doubling. */
 void *alloc_grow(void *array, size_t n, size_t nbytes);
-/* A stream into memory, to be freed, which is there when the stream is closed.
- */
+/* A stream into memory. The text is complete when the stream is closed; the
+ * caller frees it. */
 FILE *alloc_stream(char **text, size_t *nbytes);
 /* Ends the command for want of memory. */
 void alloc_none(void);

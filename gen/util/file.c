@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Grows with what is read: the size that a file claims may be wrong, of a pipe
- * for instance. */
+/* Grows while it reads: the size that the system tells may be wrong, as a
+ * pipe's is. */
 static bool read_all(FILE *f, size_t most, unsigned char **out, size_t *nbytes,
                      char error[FILE_ERROR_MAX])
 {

@@ -16,11 +16,11 @@
 bool file_read(const char *path, size_t most, unsigned char **out,
                size_t *nbytes, char error[FILE_ERROR_MAX]);
 
-/* The same of a file's first bytes, as many as there are, up to `room`. */
+/* Reads the first bytes of a file, `room` at most. */
 bool file_read_start(const char *path, void *out, size_t room, size_t *nbytes,
                      char error[FILE_ERROR_MAX]);
 
-/* What a path has behind its last slash. */
+/* The part of a path behind its last slash. */
 const char *file_name(const char *path);
 
 #endif

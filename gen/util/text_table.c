@@ -1,7 +1,7 @@
 /* text_table.c - a table of strings that are referred to by offset
  *
- * The text is one array of NUL-terminated strings; a hash table of offsets
- * with open addressing finds those that are there.
+ * The text is one array of NUL-terminated strings. A hash table of offsets,
+ * with open addressing, finds known strings.
  */
 #include "util/text_table.h"
 

@@ -7,8 +7,9 @@
 /*
  * blob_symbol() makes kpk_i_PACK__MODULE_TARGET: of the signs of features _on
  * and _off, and of what C does not take '_'. A dictionary, whose module and
- * target are "", is kpk_i_PACK__dictionary. A pack's name is part of it, so
- * that packs of several vendors with modules of one name live in one program.
+ * target are "", is kpk_i_PACK__dictionary. The symbol contains the pack's
+ * name, so that one program can link packs of several vendors with equal module
+ * names.
  */
 void blob_symbol(char out[BLOB_SYMBOL_MAX], const char *pack,
                  const char *module, const char *target);

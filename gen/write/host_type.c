@@ -12,7 +12,7 @@
 #define MAX_STRUCTS 256
 #define NAME_MAX_NBYTES 256
 
-/* Types that have a name of their own on the host. */
+/* Types with a name of their own on the host. */
 static const struct known {
     const char *name, *host;
     unsigned align;
@@ -188,7 +188,8 @@ static bool is_struct(const struct host_types *h, unsigned type)
            has_tag(h, type, "DW_TAG_union_type");
 }
 
-/* The elements of an array in all its dimensions; 0 if that is not said. */
+/* The number of elements of an array, over all dimensions; 0 if the IR does not
+ * give it. */
 static unsigned long long array_count(const struct host_types *h, unsigned type)
 {
     const unsigned list = ir_ref(h->ir, type, "elements");
@@ -216,7 +217,7 @@ unsigned long long host_nbytes(const struct host_types *h, unsigned type)
     return nbytes_of(h, type, 0);
 }
 
-/* A DIBasicType: integers and floats by what they are and their size. */
+/* A DIBasicType: integers and floats, by encoding and size. */
 static bool basic(const struct host_types *h, unsigned type,
                   char out[HOST_TEXT_MAX])
 {
@@ -412,7 +413,7 @@ static unsigned bare(const struct host_types *h, unsigned type)
     return type;
 }
 
-/* `quals` are those of the type, `inner` is what stands where a name would:
+/* `quals` are the type's qualifiers. `inner` stands in the place of a name:
  * "*x" below a pointer. C's declarations read from the inside out. */
 static bool declare(struct host_types *h, unsigned type, const char *quals,
                     const char *inner, int depth, char out[HOST_TEXT_MAX])
@@ -444,7 +445,7 @@ static bool declare(struct host_types *h, unsigned type, const char *quals,
         named(h, name, text, &align))
         return leaf(quals, text, inner, out);
     if (has_tag(h, type, "DW_TAG_typedef")) {
-        /* a struct without a name of its own has its typedef's */
+        /* an unnamed struct takes its typedef's name */
         if (is_struct(h, base) && !pointed_to &&
             !ir_text(h->ir, base, "name", text, sizeof(text)) &&
             !define(h, base, name, depth))

@@ -53,7 +53,8 @@ void host_write_structs(FILE *f, const struct host_types *h);
 size_t host_nstructs(const struct host_types *h);
 const char *host_struct_name(const struct host_types *h, size_t i);
 
-/* A C++ name as part of a C one: what C does not take becomes one '_'. */
+/* A C++ name as part of a C name: each run of characters that C refuses becomes
+ * one '_'. */
 void host_squeeze(const char *name, char *out, size_t nbytes);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define NAME_MAX_NBYTES 512
 
-/* A kernel's launcher: what its prototype is, or why it has none. */
+/* A kernel's launcher: its prototype, or the reason that it has none. */
 struct launcher {
     const struct codeobj_kernel *kernel;
     struct source source;

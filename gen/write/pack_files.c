@@ -1,4 +1,4 @@
-/* pack_files.c - writes what names all of a pack: its table and its headers */
+/* pack_files.c - writes a pack's own table and headers */
 #include "write/pack_files.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* A module of the pack, those that hold tables among them. */
+/* A module of the pack; some hold tables alone. */
 struct entry {
     const char *name;
     const struct pack_part *part;

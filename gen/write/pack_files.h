@@ -1,4 +1,4 @@
-/* pack_files.h - writes what names all of a pack: its table and its headers */
+/* pack_files.h - writes a pack's own table and headers */
 #ifndef KPK_GEN_PACK_FILES_H
 #define KPK_GEN_PACK_FILES_H
 
@@ -25,8 +25,7 @@ void pack_write_kernels(FILE *f, const struct codeobj *co);
 void pack_write_import_header(FILE *f, const char *pack,
                               const struct pack_part *parts, size_t nparts);
 
-/* The header of all launchers; of an imported pack, which has none, without
- * modules. */
+/* The header of all launchers. An imported pack has none: give 0 modules. */
 void pack_write_launchers(FILE *f, const char *pack, char *const *modules,
                           size_t nmodules);
 

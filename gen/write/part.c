@@ -68,8 +68,8 @@ static bool same_list(const struct codeobj_kernel *a,
     return true;
 }
 
-/* The first argument's number; writes those that are new. Few lists differ, and
- * a kernel's is mostly that of the kernel before. */
+/* Writes the kernel's arguments unless equal ones were written. The number of
+ * the first one. Most kernels have the list of the kernel before. */
 static size_t first_arg(const struct writer *w, struct arg_lists *lists,
                         const struct codeobj_kernel *k)
 {

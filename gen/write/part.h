@@ -9,14 +9,15 @@
 /*
  * part_write() writes the tables of a part.
  *
- *   bin  where the code objects of an imported part go, each behind its head;
- *        NULL of a built one, whose code objects are C of their own
+ *   bin  takes the code objects of an imported part, each behind its head; NULL
+ * for a built part, whose code objects become C files of their own
  *
- * Whether all was written is for ferror() to say.
+ * Ask ferror() whether all was written.
  */
 void part_write(FILE *f, FILE *bin, const struct pack_part *part);
 
-/* The C name of a part's modules: that of a module, or of the array of them. */
+/* The C name of a part's module, or of its array of modules if it was
+ * imported. */
 char *part_symbol(const struct pack_part *part);
 
 #endif

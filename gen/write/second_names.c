@@ -185,7 +185,7 @@ static bool read_metadata(struct work *w)
 
 /* ---- names --------------------------------------------------------------- */
 
-/* The kernel that has a name, as its own or as a second one; NULL if none. */
+/* The kernel with a name, its own or a second one; NULL without one. */
 static const char *taken_by(const struct work *w, const char *name)
 {
     const msgpack_object *list = kernels_of(w);
@@ -448,7 +448,8 @@ static void write_section(FILE *f, Elf64_Shdr *section,
     (void)fwrite(content->data, 1, content->nbytes, f);
 }
 
-/* The header is written again when it is known where the sections' are. */
+/* The file's header is written again, now that the place of the section headers
+ * is known. */
 static bool write_file(FILE *f, struct work *w)
 {
     (void)fwrite(w->file.data, 1, w->file.nbytes, f);

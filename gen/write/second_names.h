@@ -19,7 +19,7 @@
  *   rules   aliases.csv
  *   error   the fault, as `FILE: what`, if it returns false
  *
- * A second name that another kernel has, or that is made twice, is an error.
+ * A second name is an error if another kernel has it, or if two rules make it.
  */
 bool second_names_write(FILE *f, const char *path, const char *module,
                         const struct csv *rules,

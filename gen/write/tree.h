@@ -14,7 +14,7 @@
  *   kind.KIND.bin  its code objects, each with its head (struct kpk_blob)
  *   pack.c         the pack of all kinds, kpk_PACK
  *   PACK.h         the header
- *   PACK_launch.h  the header of launchers, which says that there are none
+ *   PACK_launch.h  an empty header of launchers
  *   kinds.mk       KPACK_IMPORT_KINDS, for the rules that compile all this; it
  *                  comes last, so that a run that was broken off is done again
  *

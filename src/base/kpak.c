@@ -20,7 +20,7 @@ enum {
     TARGETS_MAX = 1024,     /* there are fewer than 100 */
 };
 
-/* The keys of the table that are read. */
+/* The keys of the table of contents that the reader uses. */
 enum {
     FORMAT_VERSION,
     GROUP,

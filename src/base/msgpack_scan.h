@@ -19,9 +19,9 @@ struct msgpack {
 };
 
 /*
- * msgpack_skip() steps over one object, as msgpack_scan() walks it; the others
- * take one of their kind. Each says false if the next object is cut or is of
- * another kind, and msgpack_take_*() have stayed in front of it then.
+ * msgpack_skip() steps over one object of any kind; the others take one object
+ * of their kind. Each says false if the next object is cut or is of another
+ * kind, and msgpack_take_*() have stayed in front of it then.
  *
  *   text  in the data, without a NUL
  *   out   a number that is not negative
