@@ -23,7 +23,7 @@ static bool fail(const char *path, const char *what)
 
 /* ---- words --------------------------------------------------------------- */
 
-/* Each reader reports its faults as `FILE: what`. */
+/* Readers report faults as `FILE: what`. */
 static bool read_ir(struct build *b, const char *path)
 {
     char error[IR_ERROR_MAX];

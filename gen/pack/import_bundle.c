@@ -106,7 +106,8 @@ static void number_by_target(struct import *in, size_t first, const char *name)
 }
 
 /* Takes offload binaries one behind the other: each has another target's image,
- * or another source's. The bytes that they take; 0 if one is damaged. */
+ * or another source's. Returns the number of bytes taken; 0 at a damaged
+ * one. */
 static size_t add_offloads(struct import_found *f, const unsigned char *data,
                            size_t nbytes)
 {

@@ -1,10 +1,10 @@
 /* import_table.c - CSV files of a tree as tables of its kernels
  *
  * CSV files with equal names in one kind make one table, whatever their
- * targets. It has the columns of all files. A row names a kernel (`knl_name`,
- * or `kernel`, which may be a glob) and the file that it is in (`co_name`,
- * beside the CSV or in a folder there); without that column, the kernel is
- * looked for in all code objects below the CSV's folder.
+ * targets. The table has the columns of all files. A row names a kernel
+ * (`knl_name`, or `kernel`, which may be a glob) and the file that it is in
+ * (`co_name`, beside the CSV or in a folder there); without that column, the
+ * kernel is looked for in all code objects below the CSV's folder.
  */
 #include "pack/import_table.h"
 

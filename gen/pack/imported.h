@@ -70,7 +70,7 @@ struct import_table {
     size_t nrows;
 };
 
-/* One of AMD's archives, read. */
+/* An archive of AMD's, after reading. */
 struct import_archive {
     char *real;       /* its path without links */
     const char *file; /* equals place.file of the archive's objects */
