@@ -86,7 +86,7 @@ static bool may_hold_code(struct import *in, const char *file)
     char error[FILE_ERROR_MAX];
     size_t n;
 
-    if (import_claims_code(file))
+    if (import_ending_of(file))
         return true;
     if (!file_read_start(file, start, sizeof(start), &n, error)) {
         import_bad(in, file, "%s", error);

@@ -193,10 +193,9 @@ static void follow_library(struct import *in,
 
 void import_host(struct import *in, const char *file, const char *message)
 {
-    const char *dot = strrchr(file, '.');
+    const struct import_ending *ending = import_ending_of(file);
 
-    if (import_claims_code(file) && strcmp(dot, ".so") != 0 &&
-        strcmp(dot, ".a") != 0) {
+    if (ending && !ending->of_host) {
         import_bad(in, file, "%s", message);
         return;
     }

@@ -12,8 +12,7 @@ void import_library(struct import *in, const struct import_place *place,
  * import_host() remembers a library, program or static archive without code for
  * GPUs. A tree with AMD's archives has many: import_libraries() passes them
  * over. In other trees import_libraries() refuses them. A file is refused at
- * once if its name says that it holds code: of the host's files .so and .a do
- * not.
+ * once if its ending claims code objects and is none of the host's.
  */
 void import_host(struct import *in, const char *file, const char *message);
 

@@ -99,7 +99,7 @@ static void add_entry(struct walk *w, const char *folder, const char *name,
         w->paths = alloc_grow(w->paths, w->n, sizeof(*w->paths));
         w->paths[w->n++] = relative;
         relative = NULL;
-    } else if (import_claims_code(name) || is_table(name)) {
+    } else if (import_ending_of(name) || is_table(name)) {
         import_bad(w->in, path, "%s, not a file; remove it or rename it",
                    kind_of(there.st_mode));
     }
@@ -228,13 +228,13 @@ static const char *find_original(const struct walk *w, const char *path)
     const char *name = file_name(path);
     size_t first = w->n;
 
-    if (import_claims_code(path))
+    if (import_ending_of(path))
         return NULL;
     for (const char *end = name + 1; first == w->n; end++) {
         if (strchr(".~", *end)) /* the name's own end, too */
-            for (size_t i = 0; import_endings[i]; i++) {
-                const size_t found =
-                    find_path(w, path, (size_t)(end - path), import_endings[i]);
+            for (size_t i = 0; import_endings[i].text; i++) {
+                const size_t found = find_path(w, path, (size_t)(end - path),
+                                               import_endings[i].text);
 
                 first = found < first ? found : first;
             }

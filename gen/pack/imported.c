@@ -26,16 +26,18 @@ bool import_is_inside(const struct import *in, const char *real)
            (n == 1 || real[n] == '/' || real[n] == '\0');
 }
 
-const char *const import_endings[] = {".co",    ".hsaco", ".hipfb", ".fatbin",
-                                      ".o",     ".so",    ".a",     ".out",
-                                      ".cubin", ".ptx",   ".kpack", NULL};
+const struct import_ending import_endings[] = {
+    {".co", false},    {".hsaco", false}, {".hipfb", false}, {".fatbin", false},
+    {".o", false},     {".so", true},     {".a", true},      {".out", false},
+    {".cubin", false}, {".ptx", false},   {".kpack", false}, {NULL, false},
+};
 
-bool import_claims_code(const char *file)
+const struct import_ending *import_ending_of(const char *file)
 {
     const char *dot = strrchr(file, '.');
+    const struct import_ending *ending = import_endings;
 
-    for (size_t i = 0; dot && import_endings[i]; i++)
-        if (strcmp(dot, import_endings[i]) == 0)
-            return true;
-    return false;
+    while (dot && ending->text && strcmp(dot, ending->text) != 0)
+        ending++;
+    return dot && ending->text ? ending : NULL;
 }

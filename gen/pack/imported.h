@@ -124,8 +124,14 @@ void import_bad(struct import *in, const char *file, const char *format, ...)
 /* Whether a path without links is in the tree. */
 bool import_is_inside(const struct import *in, const char *real);
 
-/* Whether a file's name says that it holds code objects. */
-bool import_claims_code(const char *file);
-extern const char *const import_endings[]; /* endings of such names, to NULL */
+/* An ending of names of files that must hold code objects. */
+struct import_ending {
+    const char *text;
+    bool of_host; /* a file of the host's without code is no fault either */
+};
+extern const struct import_ending import_endings[]; /* up to a NULL */
+
+/* The ending of a file's name; NULL if the name does not claim code objects. */
+const struct import_ending *import_ending_of(const char *file);
 
 #endif

@@ -4,8 +4,9 @@ usage: pages.py KPACK PAGE...
 
 Checks of every page that its links lead somewhere; that a block of code below
 a comment `from: FILE` stands in that file; that the goals of make, the commands
-of kpack, the files and the names of the library that it mentions are there; and
-that a table of GPUs has all processors of target_table.h. Prints what is wrong. The tables of settings are settings.py's.
+of kpack, the files and the names of the library that it mentions are there; that a
+table of GPUs has all processors of target_table.h, and that the list of endings
+is the one of imported.c. Prints what is wrong. The tables of settings are settings.py's.
 """
 import glob
 import os
@@ -159,6 +160,17 @@ def wrong_targets(text):
         yield f"processor {name}: only in " + ("the page" if name in shown else "target_table.h")
 
 
+def wrong_endings(text):
+    """of the row that lists the endings of files with code objects"""
+    row = re.search(r"^\| anything else \|.*$", text, re.M)
+    if not row:
+        return
+    table = re.search(r"import_endings\[\] = \{(.*?)\n\};", read("gen/pack/imported.c"), re.S)
+    known = set(re.findall(r'"(\.\w+)"', table.group(1)))
+    for name in sorted(known ^ set(re.findall(r"`(\.\w+)`", row.group()))):
+        yield f"ending {name}: only in " + ("imported.c" if name in known else "the page")
+
+
 def main(kpack, *pages):
     tree = Tree(kpack)
     found = []
@@ -166,7 +178,8 @@ def main(kpack, *pages):
         text = read(page)
         found += [f"{page}: {what}" for what in (
             *wrong_links(page, text), *wrong_blocks(text),
-            *wrong_mentions(tree, page, text), *wrong_targets(text))]
+            *wrong_mentions(tree, page, text), *wrong_targets(text),
+            *wrong_endings(text))]
     print("\n".join(found))
     return 1 if found else 0
 

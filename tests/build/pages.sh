@@ -82,4 +82,7 @@ wrong 'in `nowhere.c`' 'nowhere.c: no such file'
 sed 's/gfx1100 to gfx1103, //' README.md >"$WORK/gen/page.md"
 refuse "a table of GPUs without some" "processor gfx1102: only in target_table.h" \
     pages "$WORK/gen/page.md"
+sed 's/`.hipfb`, //' gen/README.md >"$WORK/gen/page.md"
+refuse "a list of endings without one" "ending .hipfb: only in imported.c" \
+    pages "$WORK/gen/page.md"
 finish
