@@ -41,7 +41,7 @@ static bool name_scratch(struct codeobj_kernel *k, unsigned nscratch)
 {
     static const char *const names[] = {"global_scratch", "profile_scratch"};
 
-    if (k->nargs < nscratch)
+    if (nscratch > sizeof(names) / sizeof(names[0]) || k->nargs < nscratch)
         return false;
     for (unsigned i = 0; i < nscratch; i++) {
         struct codeobj_arg *arg = &k->args[k->nargs - nscratch + i];
