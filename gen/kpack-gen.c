@@ -33,7 +33,7 @@
 #include "pack/build.h"
 #include "pack/import.h"
 #include "pack/import_parts.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/file.h"
 #include "util/output.h"
 #include "write/blob.h"

@@ -10,7 +10,7 @@
 #include "pack/objects_agree.h"
 #include "pack/source.h"
 #include "read/codeobj_read.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/file.h"
 
 #define HEADER_NBYTES_MAX ((size_t)1 << 24)

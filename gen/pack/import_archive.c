@@ -13,7 +13,7 @@
 
 #include "base/kpak.h"
 #include "pack/import_image.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 size_t import_find_archive(const struct import *in, const char *real)
 {

@@ -19,7 +19,7 @@
 #include "pack/import_host_elf.h"
 #include "pack/import_library.h"
 #include "read/ptx.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/file.h"
 
 /* An ELF file for a GPU, by its machine; anything of the host is not. */

@@ -7,7 +7,7 @@
 #include "base/bundle.h"
 #include "pack/import_bundle.h"
 #include "pack/import_library.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 /* Behind a prefix; NULL if the text does not begin with it. */
 static const char *behind(const char *text, const char *prefix)

@@ -5,7 +5,7 @@
 
 #include "base/sha256.h"
 #include "read/codeobj_read.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 /* A label may leave features out, but not name other ones. A cubin that does
  * not tell its suffix takes the label's: sm_90a. */

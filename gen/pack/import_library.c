@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "pack/import_archive.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/file.h"
 
 void import_library(struct import *in, const struct import_place *place,

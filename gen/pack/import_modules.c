@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pack/objects_agree.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 static int by_module(const void *a, const void *b)
 {

@@ -7,7 +7,7 @@
 
 #include "pack/import_table.h"
 #include "pack/import_triton.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 /* Kinds that have one name in C. */
 struct kind {

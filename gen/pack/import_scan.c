@@ -12,7 +12,7 @@
 #include "pack/import_library.h"
 #include "pack/import_triton.h"
 #include "read/target_id.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/file.h"
 
 /* Deeper than any tree of kernels. The walk does not enter linked folders. */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "pack/config_table.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/file.h"
 
 #define ROWS_MAX 100000u

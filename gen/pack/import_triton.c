@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 /* The number of the kernel that the JSON names; co->nkernels if the code object
  * lacks it. */

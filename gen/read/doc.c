@@ -1,7 +1,7 @@
 /* doc.c - the comments that a kernel's source has for it */
 #include "read/doc.h"
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 /* The folders of a file, as mkdir -p makes them. */
 static void make_folders(char *path)

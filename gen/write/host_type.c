@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 /* Deeper than any source nests; ends a record that refers to itself. */
 #define MAX_DEPTH 32

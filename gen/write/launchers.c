@@ -11,7 +11,7 @@
 #include "pack/alias.h"
 #include "pack/source.h"
 #include "read/doc.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "write/host_type.h"
 
 #define NAME_MAX_NBYTES 512

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "write/part.h"
 
 /* ---- the table ----------------------------------------------------------- */

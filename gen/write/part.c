@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/text_table.h"
 #include "write/blob.h"
 #include "write/blob_symbol.h"

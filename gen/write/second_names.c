@@ -16,7 +16,7 @@
 
 #include "base/msgpack_scan.h"
 #include "pack/alias.h"
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/file.h"
 
 #define EM_AMDGPU_NUMBER 224

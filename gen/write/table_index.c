@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 struct value {
     enum kpk_cell_type type;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 #include "util/output.h"
 #include "write/pack_files.h"
 #include "write/part.h"

@@ -27,7 +27,7 @@ END
 gives() { # targets argument...
     targets=$1
     shift
-    "$wide" src "$@" >"$WORK/given"
+    "$wide" src/base "$@" >"$WORK/given"
     cat "$WORK/given"
     [ "$(cat "$WORK/given")" = "$targets" ]
 }

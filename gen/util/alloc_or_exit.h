@@ -1,9 +1,9 @@
-/* alloc.h - memory of a command that has no use without it
+/* alloc_or_exit.h - memory of a command that has no use without it
  *
  * Without any, the command says so and ends with status 1.
  */
-#ifndef KPK_GEN_ALLOC_H
-#define KPK_GEN_ALLOC_H
+#ifndef KPK_GEN_ALLOC_OR_EXIT_H
+#define KPK_GEN_ALLOC_OR_EXIT_H
 
 #include <stdarg.h>
 #include <stddef.h>

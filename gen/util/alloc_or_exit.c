@@ -1,7 +1,7 @@
-/* alloc.c - memory of a command that has no use without it */
+/* alloc_or_exit.c - memory of a command that has no use without it */
 /* For fopencookie; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "util/alloc.h"
+#include "util/alloc_or_exit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
