@@ -6,10 +6,10 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
+#include "base/target_table.h"
 #include "pack/alias.h"
 #include "pack/config_table.h"
 #include "scratch.h"
-#include "base/target_table.h"
 #include "write/records.h"
 #include "write/table_index.h"
 
