@@ -6,7 +6,7 @@
  */
 #include "gemm_tile.h"
 #include "plain_index.h"
-#include "unit.h"
+#include "unit_checks.h"
 
 #include <kpack/hand.h>
 

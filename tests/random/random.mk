@@ -4,11 +4,11 @@
 # much of the sequence as it wants, from the start. Its p-values are judged
 # together: fewer than 100 make that judgement itself unreliable.
 
-RANDOM_STREAM := $(H)/test/random/stream
+RANDOM_STREAM := $(H)/test/random/random_stream
 DIEHARDER   ?= 0 2 4 8 10 100 101 102
 RANDOM_SEED ?= 20261122
 $(H)/obj/tests/random/%.o: $(PACK_HEADER)
-$(RANDOM_STREAM): $(H)/obj/tests/random/stream.o $(H)/libkpack.a
+$(RANDOM_STREAM): $(H)/obj/tests/random/random_stream.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)

@@ -4,7 +4,7 @@
  */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "cuda_pack.h"
 #include "fake_cuda.h"

@@ -7,7 +7,7 @@
 /* link: -Wl,--wrap=dl_iterate_phdr,--wrap=dlopen */
 /* For setenv and fork; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "cuda_pack.h"
 #include "fake_cuda.h"

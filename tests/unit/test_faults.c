@@ -10,7 +10,7 @@
  */
 /* For setenv and fork; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "cuda_api.h"
 #include "fake_cuda.h"

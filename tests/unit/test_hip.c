@@ -8,7 +8,7 @@
 /* link: -Wl,--wrap=dladdr,--wrap=dlinfo,--wrap=dl_iterate_phdr */
 /* link: -Wl,--wrap=scandir */
 #define _GNU_SOURCE /* Dl_info, dl_iterate_phdr */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "hip.h"

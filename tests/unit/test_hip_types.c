@@ -15,7 +15,7 @@
 
 #define KPK_HIP_ROWS_ALONE /* the types are those of the header above */
 #include "hip_api.h"
-#include "unit.h"
+#include "unit_checks.h"
 
 #include <stdbool.h>
 

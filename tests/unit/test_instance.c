@@ -1,5 +1,5 @@
 /* test_instance.c - opening, loading, fetching kernels, unloading, closing */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "kpack/format.h"

@@ -1,5 +1,5 @@
 /* test_kernels.c - all kernels of a module at once, under typed launchers */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "header_layout.h"

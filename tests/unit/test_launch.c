@@ -1,5 +1,5 @@
 /* test_launch.c - what a launch refuses, and what HIP gets of it */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "header_layout.h"

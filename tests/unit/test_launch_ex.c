@@ -1,5 +1,5 @@
 /* test_launch_ex.c - events, flags, cooperation, several devices at once */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "hip.h"

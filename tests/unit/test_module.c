@@ -1,5 +1,5 @@
 /* test_module.c - packs listed without a device */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "test_pack.h"
 

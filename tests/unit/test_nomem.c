@@ -1,7 +1,7 @@
 /* test_nomem.c - every allocation of the library fails in turn */
 /* link: -Wl,--wrap=calloc,--wrap=malloc,--wrap=realloc */
 /* link: -Wl,--wrap=pthread_mutex_init */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "test_pack.h"

@@ -5,7 +5,7 @@
  * pointer is NULL once while the other arguments are right.
  */
 #define _GNU_SOURCE /* memmem */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "instance.h"

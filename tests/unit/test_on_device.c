@@ -4,7 +4,7 @@
  * ones. Without any it says so and passes.
  */
 #define _GNU_SOURCE
-#include "unit.h"
+#include "unit_checks.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

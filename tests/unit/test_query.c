@@ -1,5 +1,5 @@
 /* test_query.c - variables, attributes, occupancy, load options, symbols */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "hip.h"

@@ -1,5 +1,5 @@
 /* test_select_object.c - which code object fits which device, rule by rule */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "kpack/format.h"
 #include "test_pack.h"

@@ -1,7 +1,7 @@
 /* test_shape.c - whose rows of launch shapes count on a device; the shapes
  * themselves are in test_table.c */
 #include "instance.h"
-#include "unit.h"
+#include "unit_checks.h"
 
 /* A module with one table of launch shapes,
  *

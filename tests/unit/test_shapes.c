@@ -1,6 +1,6 @@
 /* test_shapes.c - every kernel of the pack has a launch shape that it accepts,
  * and none spills registers, be it to memory or to lanes of a VGPR */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "kpack/candle.h"
 #include "plain_index.h"

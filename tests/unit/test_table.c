@@ -1,5 +1,5 @@
 /* test_table.c - configuration tables: walking, selecting, launch shapes */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "kpack/format.h"
 #include "plain_index.h"

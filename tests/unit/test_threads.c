@@ -2,7 +2,7 @@
  *
  * Also meant to be run under ThreadSanitizer: make check SAN=thread.
  */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "fake_hip.h"
 #include "test_pack.h"

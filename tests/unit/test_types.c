@@ -1,5 +1,5 @@
 /* test_types.c - small floats on the host, every bit pattern of each */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "kpack/types.h"
 

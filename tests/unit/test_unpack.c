@@ -4,7 +4,7 @@
  * to be run under ThreadSanitizer too: make check SAN=thread.
  */
 /* link: -lzstd -Wl,--wrap=malloc -Wl,--wrap=ZSTD_createDCtx */
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "digest.h"
 #include "fake_hip.h"

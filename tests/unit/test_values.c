@@ -4,7 +4,7 @@
  * argument, or a compiler's layout. A row has a value's place; other bytes are
  * zero.
  */
-#include "unit.h"
+#include "unit_checks.h"
 
 /* Values that no two arguments share. */
 static const char pointed_to[32];

@@ -5,7 +5,7 @@
  * pinned memory; host.c has that of CUDA.
  */
 #define __HIP_PLATFORM_AMD__ 1
-#include "unit.h"
+#include "unit_checks.h"
 
 #include "host.h"
 

@@ -1,4 +1,4 @@
-/* unit.h - cmocka and the checks that kpack's unit tests share */
+/* unit_checks.h - cmocka and the checks that kpack's unit tests share */
 #ifndef UNIT_H
 #define UNIT_H
 

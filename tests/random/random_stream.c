@@ -1,6 +1,7 @@
-/* stream.c - random bytes of rand_uniform_f32, for programs that judge them
+/* random_stream.c - random bytes of rand_uniform_f32, for programs that judge
+ * them
  *
- * usage: stream NBYTES [SEED] >FILE
+ * usage: random_stream NBYTES [SEED] >FILE
  *
  * Writes the 24 bits of each number, and stops after NBYTES or when nobody
  * reads any more.
@@ -35,7 +36,7 @@ int main(int argc, char **argv)
     void *out;
 
     if (nbytes == 0) {
-        fprintf(stderr, "usage: stream NBYTES [SEED]\n");
+        fprintf(stderr, "usage: random_stream NBYTES [SEED]\n");
         return 2;
     }
     check(kpk_open(&kpk_candle, 0, &inst));
