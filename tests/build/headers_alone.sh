@@ -1,0 +1,158 @@
+#!/bin/sh
+# headers_alone.sh - each header of kernels/include compiles by itself, for AMD
+# and for sm_90
+#
+# Only the front-end runs. Clang's cc1 compiles many files in one process, and
+# the headers of HIP or CUDA are precompiled: a header costs 0.1 s of CPU time.
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+
+include=$ROOT/kernels/include
+
+# ---- includes ----
+
+# Prints the headers to compile for a vendor. A header whose first line includes
+# another compiles the other alone, before its own text: the other is left out.
+cat >"$WORK/includes.py" <<'END'
+import os
+import re
+import sys
+
+root, others = sys.argv[1], sys.argv[2] + "/"
+headers = {}
+for folder, _, files in os.walk(root):
+    for name in files:
+        if name.endswith(".h"):
+            path = os.path.join(folder, name)
+            text = re.sub(r"/\*.*?\*/", "", open(path).read(), flags=re.S)
+            headers[os.path.relpath(path, root)] = [
+                line.strip() for line in text.split("\n") if line.strip()]
+bad = []
+
+
+def included(line):
+    found = re.match(r'#\s*include "([^"]+)"', line)
+    return found and not found.group(1).startswith("..") and found.group(1)
+
+
+reached = {}  # header: the headers that it includes, itself or by others
+
+
+def reach(header, above=()):
+    if header in above:
+        bad.append("%s: a circle: %s" % (header, " ".join(above)))
+        return set()
+    if header not in reached:
+        found = set()
+        for line in headers[header]:
+            other = included(line)
+            if other and other not in headers:
+                bad.append("%s: there is no %s" % (header, other))
+            elif other:
+                found |= {other} | reach(other, above + (header,))
+        reached[header] = found
+    return reached[header]
+
+
+first = set()
+names = {}
+for header, lines in sorted(headers.items()):
+    reach(header)
+    if lines[:1] != ["#pragma once"]:
+        bad.append("%s: #pragma once is not in front" % header)
+    code = [i for i, line in enumerate(lines) if line[0] != "#"]
+    for i, line in enumerate(lines):
+        if included(line) and code and i > code[0]:
+            bad.append("%s: %s is behind code" % (header, line))
+    if len(lines) > 1 and included(lines[1]) and not header.startswith(others):
+        first.add(included(lines[1]))
+    name = os.path.basename(header)
+    if name in names:
+        bad.append("%s has the name of %s" % (header, names[name]))
+    names[name] = header
+if bad:
+    sys.exit("\n".join(bad))
+print("\n".join(sorted(h for h in headers if h not in first and not h.startswith(others))))
+END
+includes() { # folder of headers, folder of the other vendor
+    python3 "$WORK/includes.py" "$1" "$2"
+}
+
+check "includes are in front and make no circle, names are unique" \
+    includes "$include" nvidia
+mkdir -p "$WORK/wrong/a" "$WORK/wrong/b"
+wrong() { # text of a/x.h, text of b/y.h
+    printf '#pragma once\n%b\n' "$1" >"$WORK/wrong/a/x.h"
+    printf '#pragma once\n%b\n' "$2" >"$WORK/wrong/b/y.h"
+    includes "$WORK/wrong" nvidia
+}
+refuse "a circle is noticed" "a circle" wrong '#include "b/y.h"' '#include "a/x.h"'
+refuse "an include behind code is noticed" "is behind code" \
+    wrong 'int x;\n#include "b/y.h"' ''
+cp "$WORK/wrong/b/y.h" "$WORK/wrong/b/x.h"
+refuse "a name that stands twice is noticed" "has the name of" wrong '' ''
+
+# ---- compilers ----
+
+HIPCC=${HIPCC-} ROCM_PATH=${ROCM_PATH-} sh "$ROOT/gen/make/find-compiler" "$WORK/compiler.mk"
+made() { # variable of the compiler's makefile
+    sed -n "s/^KPACK_DEVICE_$1 := //p" "$WORK/compiler.mk"
+}
+if [ -n "$(made ERROR)" ]; then
+    skip "there is no device compiler: $(made ERROR)"
+    finish
+fi
+cxx=$(made CXX)
+
+# Sets `flags` for a target of AMD.
+amd_flags() { # target wave
+    flags="-x hip --offload-device-only $(made FLAGS) --offload-arch=$1"
+    [ -z "$(made BITCODE)" ] ||
+        flags="$flags -nogpulib -U__AMDGCN_WAVEFRONT_SIZE -D__AMDGCN_WAVEFRONT_SIZE=$2
+               -U__AMDGCN_WAVEFRONT_SIZE__ -D__AMDGCN_WAVEFRONT_SIZE__=$2"
+    system="<hip/hip_runtime.h>" extension=hip
+}
+nvidia_flags() {
+    flags="-x cuda --cuda-path=${nvcc%/bin/nvcc} --cuda-device-only
+           -idirafter $ROOT/gen/make/cuda --cuda-gpu-arch=sm_90a --cuda-feature=+ptx83
+           -Wno-unknown-cuda-version -Wno-#warnings -Wno-unused-parameter"
+    system="<cuda_bf16.h> <cuda_fp16.h> <cuda_fp8.h>" extension=cu
+}
+
+# Compiles headers, each in a file of its own, with `flags`.
+alone() { # header...
+    rm -rf "$WORK/alone"
+    mkdir "$WORK/alone"
+    for header in "$@"; do
+        echo "#include \"$header\"" >"$WORK/alone/$(echo "$header" | tr / -).$extension"
+    done
+    # shellcheck disable=SC2086 # several flags
+    set -- "$cxx" $flags -std=c++17 -Wall -Wextra -Werror -Wno-unused-function \
+        "-I$include" "-I$WORK" -fsyntax-only -Xclang
+    for header in $system; do echo "#include $header"; done >"$WORK/system.h"
+    "$@" -emit-pch -Xclang -o -Xclang "$WORK/system.pch" "$WORK/system.h" || return
+    : >"$WORK/one.$extension"
+    call=$("$@" -include-pch -Xclang "$WORK/system.pch" '-###' "$WORK/one.$extension" 2>&1 |
+        grep '"-cc1"')
+    eval "${call% *} \"$WORK\"/alone/*"
+}
+all_alone() { # folder of the other vendor
+    # shellcheck disable=SC2046 # several headers
+    alone $(includes "$include" "$1")
+}
+
+echo 'static inline u32 lacks() { return lane_id(); }' >"$WORK/lacks.h"
+for target in gfx942/64 gfx1100/32; do
+    amd_flags "${target%/*}" "${target#*/}"
+    check "each header compiles by itself for ${target%/*}" all_alone nvidia
+done
+refuse "a header that lacks an include is noticed" "unknown type name 'u32'" \
+    alone compare.h lacks.h known.h
+
+need_nvcc "no header is compiled for sm_90"
+nvidia_flags
+check "each header compiles by itself for sm_90" all_alone amd
+refuse "a header that lacks an include is noticed for sm_90, too" \
+    "unknown type name 'u32'" alone lacks.h
+finish
