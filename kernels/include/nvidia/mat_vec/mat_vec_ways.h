@@ -39,11 +39,25 @@
  *   any     rows that begin anywhere
  *   plain   matrices or columns that are not aligned
  */
-constexpr u32 few_groups = 1200, front_groups = 6000, few_rows_groups = 528;
-constexpr u32 bulk_groups = 20000;
-/* one column: rows of up to 2048 columns, and longer rows */
-constexpr u32 short_sweep_groups = 3000, sweep_groups = 6000;
-constexpr u32 sweep_workers = 448;
+
+/*
+ * Thresholds count the rows of all matrices of a launch. A launch has a
+ * workgroup for each row times one column, for every two rows times more;
+ * groups_of<N, rows> is the number of workgroups for `rows` times N columns.
+ */
+template <int N> constexpr u32 launched_rows = N == 1 ? 1 : 2;
+template <int N, u32 rows> constexpr u32 groups_of = rows / launched_rows<N>;
+
+/* `usual` has at least as many rows with one column */
+constexpr u32 least_usual = 1200;
+/* `few` has at most as many */
+constexpr u32 most_few = 1056;
+/* the first workgroups make products of fewer rows */
+constexpr u32 front_rows = 12000;
+template <int N> constexpr u32 bulk_rows = N == 1 ? 20000 : 40000;
+/* one column is swept from here on: rows of up to 2048 columns, longer rows */
+constexpr u32 short_sweep_rows = 3000, sweep_rows = 6000;
+constexpr u32 sweep_workers = 448; /* workgroups */
 constexpr int short_columns = 1024, usual_columns = 4096;
 /* the shortest rows that are swept with several columns, and with two: in the
  * other ways, fewer workgroups of Q4_0 share a multiprocessor */
@@ -84,7 +98,7 @@ struct PipeWay : JobWay {
 
     static DEV_MEMBER bool in_front()
     {
-        return Rows == 8 && launched_groups() < front_groups;
+        return Rows == 8 && launched_groups() < groups_of<N, front_rows>;
     }
 
     template <typename T>
@@ -94,29 +108,29 @@ struct PipeWay : JobWay {
     }
 };
 
-/* The number of workgroups, of two rows each, from which the matrix unit is
- * faster: 1200 for formats that unpack fast, 4096 for others, where more
- * workgroups hide the unpacking, 7000 for Q2_K, with two scales and two minima
- * to 32 weights; 1000 for eight columns of a format with tables. */
-template <class F> struct mma_groups {
+/* The number of rows from which the matrix unit is faster: 2400 for formats
+ * that unpack fast, 8192 for others, where more workgroups hide the unpacking,
+ * 14000 for Q2_K, with two scales and two minima to 32 weights; 2000 for eight
+ * columns of a format with tables. */
+template <class F> struct mma_rows_of {
     static constexpr u32 value =
-        F::scale_width == 16 && F::vec_bias != Bias::none ? 7000 : 4096;
+        F::scale_width == 16 && F::vec_bias != Bias::none ? 14000 : 8192;
 };
-template <> struct mma_groups<Q4_0> {
-    static constexpr u32 value = few_groups;
+template <> struct mma_rows_of<Q4_0> {
+    static constexpr u32 value = 2400;
 };
-template <> struct mma_groups<Q4_1> : mma_groups<Q4_0> {
+template <> struct mma_rows_of<Q4_1> : mma_rows_of<Q4_0> {
 };
-template <> struct mma_groups<Q8_0> : mma_groups<Q4_0> {
+template <> struct mma_rows_of<Q8_0> : mma_rows_of<Q4_0> {
 };
-template <> struct mma_groups<Q4_K> : mma_groups<Q4_0> {
+template <> struct mma_rows_of<Q4_K> : mma_rows_of<Q4_0> {
 };
 template <class F, int N>
-constexpr u32 mma_least =
-    N == 8 && has_scale_table<F> ? 1000 : mma_groups<F>::value;
+constexpr u32 mma_rows =
+    N == 8 && has_scale_table<F> ? 2000 : mma_rows_of<F>::value;
 
 /* For four columns the matrix unit is faster if rows are many and not long. */
-constexpr u32 mma_of_four_groups = 4000;
+constexpr u32 mma_of_four_rows = 8000;
 constexpr int mma_of_four_columns = 4096;
 template <class F, int N>
 constexpr bool has_mma_of_four =
@@ -134,7 +148,7 @@ template <class F, int N> struct MmaWay : JobWay {
 
     static DEV_MEMBER bool in_front()
     {
-        return launched_groups() < bulk_groups;
+        return launched_groups() < groups_of<N, bulk_rows<N>>;
     }
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
@@ -331,23 +345,22 @@ template <class F, int N> struct SweepWay {
             MatVecSweep<F, N>(m, workers).run(lds, m);
     }
 };
-/* the fewest workgroups of a launch that sweeps several columns */
-template <class F> constexpr u32 few_sweep_groups = is_wide<F> ? 1792 : 1024;
+/* the fewest rows that are swept with several columns */
+template <class F> constexpr u32 least_swept = is_wide<F> ? 3584 : 2048;
 #else
 template <class F, int N> struct BulkWay; /* there is none */
 template <class F, int N> constexpr bool has_bulk = false;
 template <class F, int N> struct SweepWay; /* there is none */
-template <class F> constexpr u32 few_sweep_groups = 0;
+template <class F> constexpr u32 least_swept = 0;
 #endif
 
-/* Whether the copy engine is faster with many workgroups: not with few columns
- * of a narrow format, but where rows are so short that there is no time for
- * more. */
+/* Whether the copy engine is faster with many rows: not with few columns of a
+ * narrow format, but where rows are so short that there is no time for more. */
 template <class F, int N> DEV bool is_bulk(int ncols, u32 groups)
 {
     if (N == 2 && PipeLds<F, N, 4, 1>::x_bytes <= 704 && ncols > 2048)
         return false;
-    return groups >= bulk_groups;
+    return groups >= groups_of<N, bulk_rows<N>>;
 }
 
 /* LDS of the ways that some formats or numbers of columns lack */
@@ -419,7 +432,7 @@ DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
             typename ShortWay<F, N, 1>::Lds none;
             typename ShortWay<F, N, 2>::Lds none_of_two;
 
-            if (launched_groups() < front_groups)
+            if (launched_groups() < groups_of<N, front_rows>)
                 fn(ShortWay<F, N, 2>(), none_of_two);
             else
                 fn(ShortWay<F, N, 1>(), none);
@@ -427,7 +440,7 @@ DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
         }
     }
     if constexpr (has_few<N>) {
-        if (aligned && launched_groups() <= few_rows_groups) {
+        if (aligned && launched_groups() <= groups_of<N, most_few>) {
             fn(FewWay<F, N>(), lds.few.usual);
             return;
         }
@@ -460,9 +473,9 @@ template <class F> DEV bool is_odd(int ncols)
 }
 
 /* whether rows that are aligned to 16 are swept, times one column */
-DEV bool is_swept(int ncols, u32 groups)
+DEV bool is_swept(int ncols, u32 rows)
 {
-    return groups >= (ncols <= 2048 ? short_sweep_groups : sweep_groups);
+    return rows >= (ncols <= 2048 ? short_sweep_rows : sweep_rows);
 }
 
 /* Workgroups that a multiprocessor has LDS for. */
@@ -483,13 +496,13 @@ constexpr u32 vec_resident = N == 1                  ? one_resident<F>
                                                      : 8;
 
 /*
- * Products straight from memory, one column; launches of more workgroups than
- * these are made by other ways.
+ * Products straight from memory: more rows than these are made by other ways.
  *
- *   alone   all rows find a place at once, each in a workgroup of its own: of
- *           up to 8192 columns; if they begin anywhere, though not all do
- *   pair    two rows a workgroup, which leaves lanes without work: of up to
- *           4096 columns
+ *   alone   one column: all rows find a place at once, each in a workgroup of
+ *           its own: of up to 8192 columns; if they begin anywhere, though not
+ *           all do
+ *   pair    one column: two rows a workgroup, which leaves lanes without work:
+ *           of up to 4096 columns
  *   front   rows of up to 2048 columns: each of the first workgroups makes four
  *           rows. In larger launches one workgroup in every few makes four: for
  *           up to 1024 columns, narrow formats, and rows that begin anywhere
@@ -502,38 +515,39 @@ template <class F> struct Straight {
     static constexpr u32 odd_alone = 1536;
     static constexpr u32 pair = is_wide<F> ? alone : 1056;
     static constexpr u32 front = 3000, long_front = is_wide<F> ? 2000 : front;
-    static constexpr u32 spread = has_bulk<F, 1> ? bulk_groups : ~0u;
+    static constexpr u32 spread = has_bulk<F, 1> ? bulk_rows<1> : ~0u;
     static constexpr u32 long_spread = is_narrow ? ~0u : long_front;
 
     /* Without jumps: at the beginning of a launch a jump costs more than the
      * code it skips. So most launches' question is asked as "not". */
-    static DEV_MEMBER bool is_not_short(int ncols, u32 groups)
+    static DEV_MEMBER bool is_not_short(int ncols, u32 rows)
     {
         return (ncols > 2048) |
-               (groups >= (ncols <= 1024 ? spread : long_spread));
+               (rows >= (ncols <= 1024 ? spread : long_spread));
     }
 
-    /* For N columns, which are launched with half as many workgroups. Unpacking
-     * two chunks of a K format is much work for a lane. */
+    /* For N columns. Unpacking two chunks of a K format is much work for a
+     * lane. */
     template <int N> static DEV_MEMBER bool is_too_much(int ncols, u32 groups)
     {
-        constexpr u32 half = front / 2;
-        constexpr u32 long_half = F::elems == 32 ? half : N == 2 ? 1100 : 300;
+        constexpr u32 most = groups_of<N, front>;
+        constexpr u32 long_rows = F::elems == 32 ? front : N == 2 ? 2200 : 600;
 
-        return (ncols > 2048) | (groups >= (ncols <= 1024 ? half : long_half));
+        return (ncols > 2048) |
+               (groups >= (ncols <= 1024 ? most : groups_of<N, long_rows>));
     }
 
     /* Whether a launch that is not short loads straight from memory. */
-    static DEV_MEMBER bool is_straight(int ncols, u32 groups)
+    static DEV_MEMBER bool is_straight(int ncols, u32 rows)
     {
         const bool odd = is_odd<F>(ncols);
         const u32 most = ncols <= 4096 ? pair : odd ? odd_alone : alone;
-        const bool few = (ncols > 2048) & (ncols <= 8192) & (groups <= most);
+        const bool few = (ncols > 2048) & (ncols <= 8192) & (rows <= most);
 
         return few | is_spread(ncols);
     }
 
-    /* short rows that begin anywhere, in many workgroups */
+    /* many short rows that begin anywhere */
     static DEV_MEMBER bool is_spread(int ncols)
     {
         return !is_narrow &
@@ -542,7 +556,7 @@ template <class F> struct Straight {
 };
 
 template <class F, class Fn>
-DEV void with_straight_way(WaysLds<F, 1> &lds, int ncols, u32 groups, Fn fn)
+DEV void with_straight_way(WaysLds<F, 1> &lds, int ncols, u32 rows, Fn fn)
 {
     const u32 lane = threadIdx.x, warp = threadIdx.y, job = blockIdx.x;
 
@@ -552,7 +566,7 @@ DEV void with_straight_way(WaysLds<F, 1> &lds, int ncols, u32 groups, Fn fn)
                lds.straight.four_long);
     } else if (ncols > 4096) {
         fn(StraightWay<F, 1, 1, 2>{lane, warp, job}, lds.alone.one_long);
-    } else if (groups <= Straight<F>::alone) {
+    } else if (rows <= Straight<F>::alone) {
         fn(StraightWay<F, 1, 1, 1>{lane, warp, job}, lds.alone.one);
     } else {
         fn(StraightWay<F, 1, 2, 2>{lane, warp, job}, lds.alone.two);
@@ -562,12 +576,12 @@ DEV void with_straight_way(WaysLds<F, 1> &lds, int ncols, u32 groups, Fn fn)
 /* Whether this workgroup of a large grid has no work in the way that computes
  * the product. It then leaves at once, because starting and ending thousands of
  * such workgroups can take longer than the product. */
-template <class F> DEV bool has_no_job(int ncols, u32 groups)
+template <class F> DEV bool has_no_job(int ncols, u32 rows)
 {
     if (has_sweep<F, 1> && !is_odd<F>(ncols) && ncols > short_columns)
         return blockIdx.x >= sweep_workers;
     if constexpr (has_bulk<F, 1>)
-        if (groups >= bulk_groups && !Straight<F>::is_spread(ncols))
+        if (rows >= bulk_rows<1> && !Straight<F>::is_spread(ncols))
             return !is_working<BulkWay<F, 1>::rows, 1>();
     static_assert(UsualWay<F, 1>::rows == AnyWay<F, 1>::rows, "either of them");
     return ncols <= usual_columns && !is_working<AnyWay<F, 1>::rows, 1>();
@@ -614,7 +628,7 @@ DEV void with_copying_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full,
     bool unusual = false;
 
     if constexpr (has_mma_of_four<F, N>) {
-        if (aligned && groups >= mma_of_four_groups &&
+        if (aligned && groups >= groups_of<N, mma_of_four_rows> &&
             ncols <= mma_of_four_columns) {
             fn(MmaWay<F, N>(), lds.mma.steps);
             return;
@@ -624,18 +638,19 @@ DEV void with_copying_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full,
     if constexpr (N == 1) /* not between the two */
         unusual = (u32)(ncols - short_columns - 1) >=
                       (u32)(usual_columns - short_columns) ||
-                  groups < few_groups;
+                  groups < groups_of<N, least_usual>;
     else if constexpr (N == 2)
-        unusual = ncols <= short_columns || groups <= few_rows_groups;
+        unusual = ncols <= short_columns || groups <= groups_of<N, most_few>;
     else if constexpr (N <= 4)
-        unusual = groups <= few_rows_groups;
+        unusual = groups <= groups_of<N, most_few>;
     else
-        unusual = groups < mma_least<F, N>;
+        unusual = groups < groups_of<N, mma_rows<F, N>>;
 
     /* the compiler lets the last one be the way without jumps */
     if (!aligned || unusual)
         with_unusual_way<F, N>(lds, ncols, aligned, whole, fn);
-    else if (N > 1 && has_sweep<F, N> && groups >= few_sweep_groups<F> &&
+    else if (N > 1 && has_sweep<F, N> &&
+             groups >= groups_of<N, least_swept<F>> &&
              ncols >= (N == 2 ? sweep_columns_of_two<F> : sweep_columns))
         with_sweep<F, N>(lds, fn);
     else if constexpr (N > 4)
