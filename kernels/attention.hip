@@ -50,7 +50,7 @@
 #include "nvidia/attention/attend_decode.h"
 #include "nvidia/attention/attend_mma.h"
 #endif
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#if KPK_WARPGROUPS
 #include "nvidia/attention/attend_wgmma.h"
 template <u32 D> using PrefillShape = AttendGroupsShape<D>;
 #elif KPK_SM >= 80
@@ -75,7 +75,7 @@ DEV void prefill(const AttentionArgs &a)
 {
 #if KPK_SM >= 80
     if constexpr (D <= 256) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if KPK_WARPGROUPS
         if (!attend_groups_fit<D>()) {
             attend_fallback<T, D, Form>(a);
             /* Where threads came together again, ptxas would not know that

@@ -1,12 +1,16 @@
 /*
  * base.h - the compiler and the target, integers, how functions are declared
  *
- * AMD targets are built by clang as HIP, NVIDIA's by nvcc as CUDA. The macros
- * of CUDA's compilers are read in this header alone; other headers ask
+ * AMD targets are built by clang as HIP, NVIDIA's by nvcc as CUDA. This header
+ * alone reads the macros of CUDA's compilers. Kernels and other headers ask
  *
  *   KPK_NVIDIA       1 for NVIDIA's GPUs, 0 for AMD's
  *   KPK_SM           NN of sm_NN, 0 on AMD
  *   KPK_WARPGROUPS   1 if there are sm_90's instructions of warpgroups
+ *
+ * A header that only one vendor's targets have lies in amd/ or nvidia/, and is
+ * included where one of these words says so. Elsewhere KPK_NVIDIA chooses
+ * between instructions, or between numbers that are tuned for each vendor.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * device.h - the base of every kernel: one text for AMD GPUs and sm_NN
  *
- * base.h knows which compiler is at work; a kernel includes device.h alone and
- * uses the words below.
+ * A kernel includes device.h alone and uses the words below; base.h says which
+ * vendor's GPU it is for, where that matters.
  *
  *   u8 u16 u32 u64 i8 i16 i32 i64   integers
  *   f16 bf16 f8                     small floats (convert.h)

@@ -55,6 +55,7 @@ def reach(header, above=()):
     return reached[header]
 
 
+VENDOR = re.compile(r"\b(__CUDA_\w+|__CUDACC__|__NVCC__|__HIP__|__HIP_PLATFORM_\w+)\b")
 first = set()
 names = {}
 for header, lines in sorted(headers.items()):
@@ -65,6 +66,8 @@ for header, lines in sorted(headers.items()):
     for i, line in enumerate(lines):
         if included(line) and code and i > code[0]:
             bad.append("%s: %s is behind code" % (header, line))
+        if VENDOR.search(line) and header != "base.h":
+            bad.append("%s: %s reads a compiler's macro" % (header, line))
     if len(lines) > 1 and included(lines[1]) and not header.startswith(others):
         first.add(included(lines[1]))
     name = os.path.basename(header)
@@ -79,8 +82,12 @@ includes() { # folder of headers, folder of the other vendor
     python3 "$WORK/includes.py" "$1" "$2"
 }
 
-check "includes are in front and make no circle, names are unique" \
+check "includes are in front and make no circle, names are unique, base.h knows the vendor" \
     includes "$include" nvidia
+no_macro() { # file...
+    ! grep -nE '__CUDA_|__CUDACC__|__NVCC__|__HIP_' "$@"
+}
+check "no module reads a compiler's macro" no_macro "$ROOT"/kernels/*.hip
 mkdir -p "$WORK/wrong/a" "$WORK/wrong/b"
 wrong() { # text of a/x.h, text of b/y.h
     printf '#pragma once\n%b\n' "$1" >"$WORK/wrong/a/x.h"
@@ -90,6 +97,8 @@ wrong() { # text of a/x.h, text of b/y.h
 refuse "a circle is noticed" "a circle" wrong '#include "b/y.h"' '#include "a/x.h"'
 refuse "an include behind code is noticed" "is behind code" \
     wrong 'int x;\n#include "b/y.h"' ''
+refuse "a compiler's macro is noticed" "reads a compiler's macro" \
+    wrong '#if __CUDA_ARCH__ >= 900' ''
 cp "$WORK/wrong/b/y.h" "$WORK/wrong/b/x.h"
 refuse "a name that stands twice is noticed" "has the name of" wrong '' ''
 
@@ -128,7 +137,7 @@ alone() { # header...
         echo "#include \"$header\"" >"$WORK/alone/$(echo "$header" | tr / -).$extension"
     done
     # shellcheck disable=SC2086 # several flags
-    set -- "$cxx" $flags -std=c++17 -Wall -Wextra -Werror -Wno-unused-function \
+    set -- "$cxx" -std=c++17 -Wall -Wextra -Werror -Wno-unused-function $flags \
         "-I$include" "-I$WORK" -fsyntax-only -Xclang
     for header in $system; do echo "#include $header"; done >"$WORK/system.h"
     "$@" -emit-pch -Xclang -o -Xclang "$WORK/system.pch" "$WORK/system.h" || return
