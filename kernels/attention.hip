@@ -106,7 +106,7 @@ DEV void decode(const AttentionArgs &a)
     meet_launches();
 #if KPK_SM >= 80
     if constexpr (is_same<Format, PlainFormat<T>>::value && D <= 256)
-        return attend_few<T, D, Form>(a);
+        return attend_decode<T, D, Form>(a);
 #endif
     attention_decode<T, D, Format, Form>(a);
 }

@@ -93,7 +93,7 @@ DEV bool copy_few(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
         return false;
     if (i >= n)
         return true;
-    const u32 r = few_quotient(i, d2), c = i - r * d2;
+    const u32 r = small_quotient(i, d2), c = i - r * d2;
     const Raw<T, 1> x = load_now(src + ((u64)r * src_s + c), d2 > 0);
 
     if (n > blocks_anew() * threads_anew())

@@ -235,7 +235,7 @@ DEV void small_offsets(u32 i, u32 rank, const size_t *info, u64 (&at)[nops])
 {
 #if KPK_NVIDIA
     if constexpr (few) {
-        few_strided_offsets<nops>(i, rank, info, at);
+        small_strided_offsets<nops>(i, rank, info, at);
         return;
     }
 #endif

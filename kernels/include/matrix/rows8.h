@@ -20,21 +20,21 @@
 
 #if KPK_SM < 80
 template <u32 cols, bool AlongB, typename T>
-DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
+DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds);
 #endif
 
 #if KPK_WARPGROUPS
 /* By warpgroups, if the launch gave LDS for one of their tiles. */
-template <typename T, bool TransB> struct FewRows {
+template <typename T, bool TransB> struct Rows8Warpgroups {
 #define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
-    gemm_by<                                                                   \
-        FewTiles<T, cols, rows,                                                \
-                 Warpgroups<rows, cols, deep, stages, more, shares, apart>>,   \
-        Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
+    gemm_by<TransposedTiles<                                                   \
+                T, cols, rows,                                                 \
+                Warpgroups<rows, cols, deep, stages, more, shares, apart>>,    \
+            Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
               bool Apart>
     using Warpgroups = WarpgroupTile<T, TransB, true, Rows, Cols,
-                                     (few_threads / 128 - Apart) / Deep, Deep,
+                                     (rows8_threads / 128 - Apart) / Deep, Deep,
                                      Stages, More, Shares, Apart>;
 
     static DEV_MEMBER bool fast(const Gemm<T> &g)
@@ -55,17 +55,17 @@ template <typename T, bool TransB> struct FewRows {
      * such tiles. */
     static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
     {
-        constexpr u32 cols = TransB ? narrow_cols : few_cols;
-        typedef TileOrder<T, few_rows, cols> Order;
+        constexpr u32 cols = TransB ? narrow_cols : rows8_cols;
+        typedef TileOrder<T, rows8_rows, cols> Order;
         const Order order{g};
 
         NO_UNROLL
         for (u64 t = Order::block(); t < order.count(); t += Order::blocks()) {
             const typename Order::Place p = order.place(t);
 
-            few_rows_mma<cols, TransB>(
-                FewTile<T>(g, p.part, p.row0 / few_rows, p.col0 / cols, cols),
-                lds);
+            rows8_mma<cols, TransB>(Rows8Tile<T>(g, p.part, p.row0 / rows8_rows,
+                                                 p.col0 / cols, cols),
+                                    lds);
         }
     }
 };
@@ -76,9 +76,9 @@ template <typename T, bool TransB> struct FewRows {
 template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 {
     typedef typename Gemm<T>::S S;
-    constexpr u32 pitch = few_cols + 4;
+    constexpr u32 pitch = rows8_cols + 4;
     __shared__ __attribute__((aligned(16)))
-    u8 lds[few_threads / 32 * few_rows * pitch * sizeof(S)];
+    u8 lds[rows8_threads / 32 * rows8_rows * pitch * sizeof(S)];
 
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
@@ -90,7 +90,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
                 KPK_WARPGROUP_ACROSS_64(FITS) && KPK_WARPGROUP_ACROSS_32(FITS),
             "there is LDS for steps beside the kernel's own");
 #undef FITS
-        if (FewRows<T, TransB>::fast(g)) /* which waits itself */
+        if (Rows8Warpgroups<T, TransB>::fast(g)) /* which waits itself */
             return;
     }
     if constexpr (sizeof(T) > 2) {
@@ -102,43 +102,43 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
         if (dynamic_lds_nbytes() > 0) {
-            FewRows<T, TransB>::unaligned(g, lds);
+            Rows8Warpgroups<T, TransB>::unaligned(g, lds);
             return;
         }
     }
 #endif
     if constexpr (KPK_SM >= 80 && sizeof(T) == 2) {
         /* with blocks enough for narrower tiles each has one */
-        if (TransB && gridDim.y > div_up(g.n, few_cols)) {
+        if (TransB && gridDim.y > div_up(g.n, rows8_cols)) {
             each_part(g, [&](const GemmPart &part) {
-                each_tile<few_rows, narrow_cols, 1, 1>(g, [&](u32 x, u32 y) {
-                    few_rows_mma<narrow_cols, TransB>(
-                        FewTile<T>(g, part, x, y, narrow_cols), lds);
+                each_tile<rows8_rows, narrow_cols, 1, 1>(g, [&](u32 x, u32 y) {
+                    rows8_mma<narrow_cols, TransB>(
+                        Rows8Tile<T>(g, part, x, y, narrow_cols), lds);
                 });
             });
             return;
         }
     }
     each_part(g, [&](const GemmPart &part) {
-        each_tile<few_rows, few_cols, 1, 1>(g, [&](u32 x, u32 y) {
-            const FewTile<T> tile(read_again(g), part, x, y, few_cols);
+        each_tile<rows8_rows, rows8_cols, 1, 1>(g, [&](u32 x, u32 y) {
+            const Rows8Tile<T> tile(read_again(g), part, x, y, rows8_cols);
 
             if constexpr (KPK_SM >= 80 && sizeof(T) == 2)
-                few_rows_mma<few_cols, TransB>(tile, lds);
+                rows8_mma<rows8_cols, TransB>(tile, lds);
 #if KPK_SM >= 80
             else if (sizeof(T) == 4 && TransB && tile.nrows == 1)
                 one_row_nt(tile);
 #endif
 #if KPK_WARPGROUPS
             else if constexpr (sizeof(T) == 8 && TransB)
-                few_rows_mma_nt<few_cols / 16>(tile, lds);
+                rows8_mma_nt<rows8_cols / 16>(tile, lds);
             else if constexpr (TransB) /* in half of the registers */
-                few_rows_nt_twice(tile);
+                rows8_nt_twice(tile);
 #endif
             else if constexpr (TransB)
-                few_rows_nt<warp_cols>(tile, threadIdx.x / 32 * warp_cols);
+                rows8_nt<warp_cols>(tile, threadIdx.x / 32 * warp_cols);
             else
-                few_rows_nn(tile, lds);
+                rows8_nn(tile, lds);
         });
     });
 }

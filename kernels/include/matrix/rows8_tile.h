@@ -9,10 +9,10 @@
 #include "division.h"
 #include "matrix/gemm_args.h"
 
-constexpr u32 few_rows = 8, few_cols = 64, few_threads = 256;
-constexpr u32 narrow_cols = 16, warp_cols = few_cols / (few_threads / 32);
+constexpr u32 rows8_rows = 8, rows8_cols = 64, rows8_threads = 256;
+constexpr u32 narrow_cols = 16, warp_cols = rows8_cols / (rows8_threads / 32);
 
-template <typename T> struct FewTile {
+template <typename T> struct Rows8Tile {
     typedef typename Gemm<T>::S S;
     static constexpr u32 n16 = per16<T>::value;
 
@@ -23,10 +23,10 @@ template <typename T> struct FewTile {
     const T *b;                   /* of column 0 */
 
     /* of `cols` columns */
-    DEV_MEMBER FewTile(const Gemm<T> &gemm, const GemmPart &p, u32 x, u32 y,
-                       u32 cols)
-        : g(gemm), part(p), row0(x * few_rows), col0(y * cols),
-          nrows(min_of(gemm.m - row0, few_rows)),
+    DEV_MEMBER Rows8Tile(const Gemm<T> &gemm, const GemmPart &p, u32 x, u32 y,
+                         u32 cols)
+        : g(gemm), part(p), row0(x * rows8_rows), col0(y * cols),
+          nrows(min_of(gemm.m - row0, rows8_rows)),
           ncols(min_of(gemm.n - col0, cols)),
           a(gemm.a + (i64)p.b * gemm.stride_a + (u64)row0 * gemm.lda),
           b(gemm.b + (i64)p.b * gemm.stride_b)
@@ -65,17 +65,16 @@ template <u32 n, typename S> DEV void sum_over_lanes(S (&v)[n])
 }
 
 /* `cols` of a warp's columns, from c0 on */
-template <u32 cols, typename T>
-DEV void few_rows_nt(const FewTile<T> &t, u32 c0)
+template <u32 cols, typename T> DEV void rows8_nt(const Rows8Tile<T> &t, u32 c0)
 {
-    constexpr u32 n = per16<T>::value, values = cols * few_rows;
+    constexpr u32 n = per16<T>::value, values = cols * rows8_rows;
     const u32 lane = lane_id() % 32;
     typename Gemm<T>::S sums[values] = {};
 
     NO_UNROLL
     for (u32 k = t.part.k_begin + lane * n; k < t.part.k_end; k += 32 * n) {
         const u32 left = t.part.k_end - k;
-        Piece x[few_rows], w[cols];
+        Piece x[rows8_rows], w[cols];
 
         UNROLL
         for (u32 c = 0; c < cols; c++)
@@ -84,13 +83,13 @@ DEV void few_rows_nt(const FewTile<T> &t, u32 c0)
                     ((u64)(t.col0 + min_of(c0 + c, t.ncols - 1)) * t.g.ldb + k),
                 left);
         UNROLL
-        for (u32 r = 0; r < few_rows; r++)
+        for (u32 r = 0; r < rows8_rows; r++)
             x[r] = load_piece(t.a + ((u64)min_of(r, t.nrows - 1) * t.g.lda + k),
                               left);
         UNROLL
         for (u32 i = 0; i < values; i++)
             sums[i] =
-                piece_dot<T>::of(x[i % few_rows], w[i / few_rows], sums[i]);
+                piece_dot<T>::of(x[i % rows8_rows], w[i / rows8_rows], sums[i]);
     }
     sum_over_lanes(sums);
     UNROLL
@@ -100,17 +99,17 @@ DEV void few_rows_nt(const FewTile<T> &t, u32 c0)
         if constexpr (values < 64)
             sums[i] += lane_xor<values / 2>(sums[i]);
         if (values == 64 || which < values)
-            t.put(which % few_rows, c0 + which / few_rows, sums[i]);
+            t.put(which % rows8_rows, c0 + which / rows8_rows, sums[i]);
     }
 }
 
-template <typename T> DEV void few_rows_nt_twice(const FewTile<T> &t)
+template <typename T> DEV void rows8_nt_twice(const Rows8Tile<T> &t)
 {
     const u32 c0 = threadIdx.x / 32 * warp_cols;
 
     NO_UNROLL
     for (u32 c = 0; c < warp_cols; c += warp_cols / 2)
-        few_rows_nt<warp_cols / 2>(t, c0 + c);
+        rows8_nt<warp_cols / 2>(t, c0 + c);
 }
 
 DEV f32 multiply_add(f32 a, f32 b, f32 c)
@@ -137,19 +136,19 @@ DEV void join_groups(S (&v)[m][n])
 /* ---- rows of B along N: lanes along N, K over the rest
  * ----------------------- */
 
-template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
+template <typename T> DEV void rows8_nn(const Rows8Tile<T> &t, u8 *lds)
 {
     typedef typename Gemm<T>::S S;
     constexpr u32 n = per16<T>::value;
-    constexpr u32 lanes = few_cols / n, groups = few_threads / lanes;
-    constexpr u32 piece_k = 16384 / sizeof(S) / few_rows;
+    constexpr u32 lanes = rows8_cols / n, groups = rows8_threads / lanes;
+    constexpr u32 piece_k = 16384 / sizeof(S) / rows8_rows;
     const u32 group = threadIdx.x / lanes;
     /* the last columns, where these pass them; moved back as far as needed */
     const u32 c = threadIdx.x % lanes * n;
     const bool whole = t.g.n >= n;
     const u32 from = whole ? min_of(t.col0 + c, t.g.n - n) : 0;
-    S *const x = reinterpret_cast<S *>(lds); /* [piece_k][few_rows] */
-    S sums[few_rows][n] = {};
+    S *const x = reinterpret_cast<S *>(lds); /* [piece_k][rows8_rows] */
+    S sums[rows8_rows][n] = {};
 
     NO_UNROLL
     for (u32 k0 = t.part.k_begin; k0 < t.part.k_end; k0 += piece_k) {
@@ -157,12 +156,12 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
 
         __syncthreads();
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < piece_k; i += few_threads) {
+        for (u32 i = threadIdx.x; i < piece_k; i += rows8_threads) {
             if (i >= nk)
                 break;
             UNROLL
-            for (u32 r = 0; r < few_rows; r++)
-                x[i * few_rows + r] = convert<S>(
+            for (u32 r = 0; r < rows8_rows; r++)
+                x[i * rows8_rows + r] = convert<S>(
                     t.a[(u64)min_of(r, t.nrows - 1) * t.g.lda + k0 + i]);
         }
         __syncthreads();
@@ -174,8 +173,8 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
                       : bits_as<Pack<T, n>>(load_piece(p, t.g.n));
 
             UNROLL
-            for (u32 r = 0; r < few_rows; r++) {
-                const S xr = x[i * few_rows + r];
+            for (u32 r = 0; r < rows8_rows; r++) {
+                const S xr = x[i * rows8_rows + r];
 
                 UNROLL
                 for (u32 e = 0; e < n; e++)
@@ -186,23 +185,23 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
     join_groups<lanes>(sums);
     __syncthreads();
     S *const parts =
-        reinterpret_cast<S *>(lds) + threadIdx.x / 32 * few_rows * few_cols;
+        reinterpret_cast<S *>(lds) + threadIdx.x / 32 * rows8_rows * rows8_cols;
     UNROLL
-    for (u32 r = 0; r < few_rows; r++) {
+    for (u32 r = 0; r < rows8_rows; r++) {
         UNROLL
         for (u32 e = 0; e < n; e++) {
             if (threadIdx.x % 32 < lanes && from + e >= t.col0 + c)
-                parts[r * few_cols + from + e - t.col0] = sums[r][e];
+                parts[r * rows8_cols + from + e - t.col0] = sums[r][e];
         }
     }
     __syncthreads();
     NO_UNROLL
-    for (u32 i = threadIdx.x; i < few_rows * few_cols; i += few_threads) {
+    for (u32 i = threadIdx.x; i < rows8_rows * rows8_cols; i += rows8_threads) {
         S sum = 0;
 
         UNROLL
-        for (u32 w = 0; w < few_threads / 32; w++)
-            sum += reinterpret_cast<S *>(lds)[w * few_rows * few_cols + i];
-        t.put(i / few_cols, i % few_cols, sum);
+        for (u32 w = 0; w < rows8_threads / 32; w++)
+            sum += reinterpret_cast<S *>(lds)[w * rows8_rows * rows8_cols + i];
+        t.put(i / rows8_cols, i % rows8_cols, sum);
     }
 }

@@ -118,17 +118,17 @@ DEV bool turn_few(const T *src, const T *cos, const T *sin, T *dst, u64 pairs,
         return false;
     if (p >= pairs)
         return true;
-    const u32 row = HALVES ? few_quotient(p, half) : 0;
+    const u32 row = HALVES ? small_quotient(p, half) : 0;
     const u32 first = HALVES ? p + row * half : 2 * p;
     const u32 second = HALVES ? first + half : first + 1;
     u32 at;
 
     if (heads > 1) {
-        const u32 position = few_quotient(row, heads);
+        const u32 position = small_quotient(row, heads);
 
-        at = p - (row - (position - few_quotient(position, t) * t)) * half;
+        at = p - (row - (position - small_quotient(position, t) * t)) * half;
     } else {
-        at = p - few_quotient(p, table) * table;
+        at = p - small_quotient(p, table) * table;
     }
     if (stride_b > 0)
         at += 2 * p / stride_b * table;

@@ -13,7 +13,7 @@
 #include "nvidia/attention/attend_cluster.h"
 #endif
 
-template <typename T, u32 D, class Form> struct AttendFew {
+template <typename T, u32 D, class Form> struct AttendDecode {
     static constexpr u32 warps = 4, slots = 3;
     static constexpr u32 unit_nbytes = 4096, keys = unit_nbytes / (D * 2);
     static constexpr u32 lds_nbytes = warps * slots * unit_nbytes;
@@ -261,9 +261,9 @@ template <typename T, u32 D, class Form> struct AttendFew {
 
 /* All queries of the heads that share a head of K, over a part of the keys. */
 template <typename T, u32 D, class Form>
-DEV void attend_few(const AttentionArgs &a)
+DEV void attend_decode(const AttentionArgs &a)
 {
-    typedef AttendFew<T, D, Form> Block;
+    typedef AttendDecode<T, D, Form> Block;
     __shared__ __attribute__((aligned(128))) u8 lds[Block::lds_nbytes];
 
     NO_UNROLL

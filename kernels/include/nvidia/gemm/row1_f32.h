@@ -9,7 +9,7 @@
 #include "matrix/rows8_tile.h"
 
 /* Columns of B along K: lanes along K, 8 columns a warp. */
-template <typename T> DEV void one_row_nt(const FewTile<T> &t)
+template <typename T> DEV void one_row_nt(const Rows8Tile<T> &t)
 {
     typedef typename Gemm<T>::S S;
     constexpr u32 n = per16<T>::value, cols = 8, ahead = 2, step = 32 * n;

@@ -20,12 +20,12 @@ template <u32 Once, typename T> DEV Piece load_row(const T *p, u32 left)
 /* By FMA: lanes along K, four columns a warp, two warps over K. A stays in
  * L1. */
 template <u32 rows, u32 Stages, u32 Once, typename T>
-DEV void few_along_fma(const FewTile<T> &t, u8 *lds, u32 ranks, u32 rank)
+DEV void rows8_along_k_fma(const Rows8Tile<T> &t, u8 *lds, u32 ranks, u32 rank)
 {
     typedef typename Gemm<T>::S S;
     constexpr u32 n = per16<T>::value, each = 4, values = each * rows;
     constexpr u32 cols = KPK_ALONG_COLS, across = cols / each;
-    constexpr u32 groups = few_warps / across, piece_k = 32 * n;
+    constexpr u32 groups = rows8_warps / across, piece_k = 32 * n;
     const u32 lane = lane_id() % 32, warp = threadIdx.x / 32;
     const u32 c0 = warp % across * each, k_end = t.part.k_end;
     const T *column[each], *row[rows];
@@ -105,17 +105,17 @@ DEV void few_along_fma(const FewTile<T> &t, u8 *lds, u32 ranks, u32 rank)
                 sums[i];
         }
     }
-    few_finish(t, all, rows, constant_log2(cols), groups, ranks, rank);
+    rows8_finish(t, all, rows, constant_log2(cols), groups, ranks, rank);
 }
 
 /* A tile and how far it is asked for, or multiplied. */
-template <typename T> struct FewPlace {
-    FewTurns<T> turns;
+template <typename T> struct Rows8Place {
+    Rows8Turns<T> turns;
     GemmPart part;
     u32 row0, col0, nrows, ncols, k;
     const T *a, *b;
 
-    DEV_MEMBER explicit FewPlace(const FewTurns<T> &first) : turns(first)
+    DEV_MEMBER explicit Rows8Place(const Rows8Turns<T> &first) : turns(first)
     {
         find();
     }
@@ -128,7 +128,7 @@ template <typename T> struct FewPlace {
         if (!more())
             return;
 
-        const FewTile<T> t = turns.tile(part);
+        const Rows8Tile<T> t = turns.tile(part);
 
         row0 = t.row0, col0 = t.col0, nrows = t.nrows, ncols = t.ncols;
         a = t.a, b = t.b;
@@ -146,15 +146,15 @@ template <typename T> struct FewPlace {
  * K. Lines of A, too, have 128 bytes in LDS. Steps go on from tile to tile.
  */
 template <u32 cols, u32 Stages, u32 Once, typename T>
-DEV void few_along_mma(const FewTurns<T> &turns, u8 *lds, u8 *joined)
+DEV void rows8_along_k_mma(const Rows8Turns<T> &turns, u8 *lds, u8 *joined)
 {
     typedef typename Gemm<T>::S S;
     constexpr u32 n = per16<T>::value, pieces = cols / 4;
-    constexpr u32 piece_k = 8 * n, step = few_warps * piece_k;
+    constexpr u32 piece_k = 8 * n, step = rows8_warps * piece_k;
     const u32 l = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 first = warp * piece_k + l % 8 * n;
     const Gemm<T> &g = turns.g;
-    FewPlace<T> ahead(turns), now(turns);
+    Rows8Place<T> ahead(turns), now(turns);
     WarpSteps<pieces, 1024, Stages, Once> steps(lds);
 
     const auto place = [&](u32 line) {
@@ -227,8 +227,8 @@ DEV void few_along_mma(const FewTurns<T> &turns, u8 *lds, u8 *joined)
             for (u32 h = 0; h < 2; h++) {
                 UNROLL
                 for (u32 i = 0; i < cols / 16; i++)
-                    FewAlongStep<T>::multiply(sums[i], w[h][2 * i],
-                                              w[h][2 * i + 1], x[h]);
+                    AlongKStep<T>::multiply(sums[i], w[h][2 * i],
+                                            w[h][2 * i + 1], x[h]);
             }
             now.k += step;
         } while (now.k < now.part.k_end);
@@ -239,16 +239,16 @@ DEV void few_along_mma(const FewTurns<T> &turns, u8 *lds, u8 *joined)
         for (u32 i = 0; i < cols / 16; i++) {
             UNROLL
             for (u32 e = 0; e < 4; e++)
-                all[(warp * few_rows + l % 4 * 2 + e % 2) * cols + i * 16 +
+                all[(warp * rows8_rows + l % 4 * 2 + e % 2) * cols + i * 16 +
                     e / 2 * 8 + l / 4] = sums[i][e];
         }
 
-        FewTile<T> t(g, now.part, 0, 0, 0);
+        Rows8Tile<T> t(g, now.part, 0, 0, 0);
 
         t.row0 = now.row0, t.col0 = now.col0;
         t.nrows = now.nrows, t.ncols = now.ncols;
-        few_finish(t, all, few_rows, constant_log2(cols), few_warps,
-                   turns.ranks, turns.rank);
+        rows8_finish(t, all, rows8_rows, constant_log2(cols), rows8_warps,
+                     turns.ranks, turns.rank);
     }
     async_copies_wait<0>();
 }

@@ -15,12 +15,13 @@
  * step has 4 to 32 of K. Each row of A has a line in LDS for them.
  */
 template <u32 rows, u32 Stages, u32 Once>
-DEV void few_across_fma(const FewTile<f32> &t, u8 *lds, u32 ranks, u32 rank)
+DEV void rows8_along_n_fma(const Rows8Tile<f32> &t, u8 *lds, u32 ranks,
+                           u32 rank)
 {
     constexpr u32 n = 4, each = 4, line = 128;
-    const u32 log2_cols = few_log2(t.ncols, 4), lanes = 1u << log2_cols >> 2;
+    const u32 log2_cols = rows8_log2(t.ncols, 4), lanes = 1u << log2_cols >> 2;
     const u32 l = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const u32 once = 32 / lanes * each, step = few_warps * once;
+    const u32 once = 32 / lanes * each, step = rows8_warps * once;
     const u32 k_end = t.part.k_end, c = l % lanes * n;
     const u32 there = c < t.ncols ? min_of(t.ncols - c, n) : 0;
     const f32 *const b = t.b + t.col0 + (there ? c : 0);
@@ -105,35 +106,35 @@ DEV void few_across_fma(const FewTile<f32> &t, u8 *lds, u32 ranks, u32 rank)
                 all[((warp * rows + r) << log2_cols) + c + e] = sums[r][e];
         }
     }
-    few_finish(t, all, rows, log2_cols, few_warps, ranks, rank);
+    rows8_finish(t, all, rows, log2_cols, rows8_warps, ranks, rank);
 }
 
 /*
  * All other types, by rows8_mma.h's steps of 64 columns: 16 of K of f16 and
  * bf16, 8 of f64. Lines of 128 bytes of B lie in LDS as in memory.
  */
-template <typename T> struct FewAcross {
+template <typename T> struct Rows8AlongN {
     static constexpr u32 k = 16, groups = 1; /* lines of a row */
     static constexpr u32 a_nbytes = 256;     /* of 8 rows */
-    static constexpr u32 pairs = FewAcrossStep<T>::pairs;
+    static constexpr u32 pairs = AlongNStep<T>::pairs;
 };
-template <> struct FewAcross<f64> {
+template <> struct Rows8AlongN<f64> {
     static constexpr u32 k = 8, groups = 4;
     static constexpr u32 a_nbytes = 512;
-    static constexpr u32 pairs = FewAcrossStep<f64>::pairs;
+    static constexpr u32 pairs = AlongNStep<f64>::pairs;
 };
 
 template <u32 Stages, u32 Once, typename T>
-DEV void few_across_mma(const FewTile<T> &t, u8 *lds, u32 ranks, u32 rank)
+DEV void rows8_along_n_mma(const Rows8Tile<T> &t, u8 *lds, u32 ranks, u32 rank)
 {
     typedef typename Gemm<T>::S S;
-    typedef FewAcross<T> Way;
-    typedef FewAcrossStep<T> Step;
+    typedef Rows8AlongN<T> Way;
+    typedef AlongNStep<T> Step;
     constexpr u32 n = per16<T>::value, log2_warp = 6, lane_k = Way::k / 4;
     constexpr u32 pieces = Way::k / 4 * Way::groups, pairs = Way::pairs;
-    const u32 log2_cols = few_log2(t.ncols, log2_warp);
+    const u32 log2_cols = rows8_log2(t.ncols, log2_warp);
     const u32 across = 1u << (log2_cols - log2_warp);
-    const u32 step = few_warps / across * Way::k;
+    const u32 step = rows8_warps / across * Way::k;
     const u32 l = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u32 k_end = t.part.k_end, c0 = warp % across * 64;
     const T *const b = t.b + t.col0;
@@ -209,9 +210,11 @@ DEV void few_across_mma(const FewTile<T> &t, u8 *lds, u32 ranks, u32 rank)
     for (u32 j = 0; j < Way::groups * pairs; j++) {
         UNROLL
         for (u32 e = 0; e < 4; e++)
-            all[((warp / across * few_rows + l % 4 * 2 + e % 2) << log2_cols) +
+            all[((warp / across * rows8_rows + l % 4 * 2 + e % 2)
+                 << log2_cols) +
                 c0 + (j / pairs * 8 + l / 4) * n + j % pairs * 2 + e / 2] =
                 sums[j][e];
     }
-    few_finish(t, all, few_rows, log2_cols, few_warps / across, ranks, rank);
+    rows8_finish(t, all, rows8_rows, log2_cols, rows8_warps / across, ranks,
+                 rank);
 }

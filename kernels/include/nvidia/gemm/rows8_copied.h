@@ -17,25 +17,27 @@ template <typename T, bool TransB> struct CopiedRows {
                                                  : 512;
 
     template <u32 rows, u32 Once>
-    static DEV_MEMBER void make(const FewTile<T> &t, u8 *lds, u32 ranks,
+    static DEV_MEMBER void make(const Rows8Tile<T> &t, u8 *lds, u32 ranks,
                                 u32 rank)
     {
         if constexpr (TransB)
-            few_along_fma<rows, KPK_ALONG_STAGES, Once>(t, lds, ranks, rank);
+            rows8_along_k_fma<rows, KPK_ALONG_STAGES, Once>(t, lds, ranks,
+                                                            rank);
         else if constexpr (size == 4)
-            few_across_fma<rows, KPK_ACROSS_STAGES(size), Once>(t, lds, ranks,
-                                                                rank);
+            rows8_along_n_fma<rows, KPK_ACROSS_STAGES(size), Once>(t, lds,
+                                                                   ranks, rank);
         else
-            few_across_mma<KPK_ACROSS_STAGES(size), Once>(t, lds, ranks, rank);
+            rows8_along_n_mma<KPK_ACROSS_STAGES(size), Once>(t, lds, ranks,
+                                                             rank);
     }
     /* Makes the tile's rows, up to `most` at a time. */
     template <u32 most, u32 Once>
-    static DEV_MEMBER void make_in_parts(const FewTile<T> &all, u8 *lds,
+    static DEV_MEMBER void make_in_parts(const Rows8Tile<T> &all, u8 *lds,
                                          u32 ranks, u32 rank)
     {
         NO_UNROLL
         for (u32 r = 0; r < all.nrows; r += most) {
-            FewTile<T> t(all);
+            Rows8Tile<T> t(all);
 
             t.row0 += r;
             t.nrows = min_of(all.nrows - r, most);
@@ -43,15 +45,15 @@ template <typename T, bool TransB> struct CopiedRows {
             make<most, Once>(t, lds, ranks, rank);
         }
     }
-    static DEV_MEMBER void make_any(const FewTile<T> &t, bool aligned, u8 *lds,
-                                    u32 ranks, u32 rank)
+    static DEV_MEMBER void make_any(const Rows8Tile<T> &t, bool aligned,
+                                    u8 *lds, u32 ranks, u32 rank)
     {
         constexpr bool few = size == 8 && TransB; /* registers */
 
         if (!aligned)
-            make_in_parts<few ? 4 : few_rows, size>(t, lds, ranks, rank);
+            make_in_parts<few ? 4 : rows8_rows, size>(t, lds, ranks, rank);
         else if (size == 8 && !TransB)
-            make<few_rows, 16>(t, lds, ranks, rank);
+            make<rows8_rows, 16>(t, lds, ranks, rank);
         else if (t.nrows == 1)
             make<1, 16>(t, lds, ranks, rank);
         else if (t.nrows == 2)
@@ -59,7 +61,7 @@ template <typename T, bool TransB> struct CopiedRows {
         else if (few || t.nrows <= 4)
             make_in_parts<4, 16>(t, lds, ranks, rank);
         else
-            make<few_rows, 16>(t, lds, ranks, rank);
+            make<rows8_rows, 16>(t, lds, ranks, rank);
     }
     static DEV_MEMBER bool are_aligned(const T *p, u32 ld, i64 stride)
     {
@@ -80,22 +82,22 @@ template <typename T, bool TransB> struct CopiedRows {
         if constexpr (size == 8 && TransB) {
             if (there >= KPK_ALONG_MMA_LDS) {
                 constexpr u32 cols = KPK_ALONG_MMA_COLS;
-                const FewTurns<T> turns(g, cols, 4);
+                const Rows8Turns<T> turns(g, cols, 4);
 
                 if (aligned)
-                    few_along_mma<cols, KPK_ALONG_STAGES, 16>(turns, lds,
-                                                              joined);
+                    rows8_along_k_mma<cols, KPK_ALONG_STAGES, 16>(turns, lds,
+                                                                  joined);
                 else
-                    few_along_mma<cols, KPK_ALONG_STAGES, size>(turns, lds,
-                                                                joined);
+                    rows8_along_k_mma<cols, KPK_ALONG_STAGES, size>(turns, lds,
+                                                                    joined);
                 return true;
             }
         }
         NO_UNROLL
-        for (FewTurns<T> turns(g, most_cols, TransB ? 4 : 2 * n);
+        for (Rows8Turns<T> turns(g, most_cols, TransB ? 4 : 2 * n);
              turns.at < turns.count; turns.at += clusters()) {
             GemmPart part;
-            const FewTile<T> t = turns.tile(part);
+            const Rows8Tile<T> t = turns.tile(part);
 
             make_any(t, aligned, lds, turns.ranks, turns.rank);
         }

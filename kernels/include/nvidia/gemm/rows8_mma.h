@@ -13,7 +13,7 @@
 /* ---- a warp's steps ---- */
 
 /* B along K: a piece of columns l/4 and l/4 + 8, and of row l/4 of A. */
-template <typename T> struct FewAlongStep {
+template <typename T> struct AlongKStep {
     static DEV_MEMBER void multiply(f32 (&sum)[4], const Piece &w,
                                     const Piece &w8, const Piece &x)
     {
@@ -23,7 +23,7 @@ template <typename T> struct FewAlongStep {
                            x[h + 1]);
     }
 };
-template <> struct FewAlongStep<f64> {
+template <> struct AlongKStep<f64> {
     static DEV_MEMBER void multiply(f64 (&sum)[4], const Piece &w,
                                     const Piece &w8, const Piece &x)
     {
@@ -36,7 +36,7 @@ template <> struct FewAlongStep<f64> {
 /* B along N: a piece from each of rows 4 (l%4) to 4 (l%4) + 3 of 16, and the
  * same k of row l/4 of A; for f64 half as many rows. Rows l/4 and l/4 + 8 of an
  * instruction are two columns side by side; a piece has `pairs` such pairs. */
-template <typename T> struct FewAcrossStep {
+template <typename T> struct AlongNStep {
     static constexpr u32 pairs = 4;
 
     static DEV_MEMBER void multiply(f32 (*sums)[4], const Piece (&w)[4],
@@ -54,7 +54,7 @@ template <typename T> struct FewAcrossStep {
                            x[0], x[1]);
     }
 };
-template <> struct FewAcrossStep<f64> {
+template <> struct AlongNStep<f64> {
     static constexpr u32 pairs = 1;
 
     static DEV_MEMBER void multiply(f64 (*sums)[4], const Piece (&w)[2],
@@ -72,8 +72,8 @@ template <> struct FewAcrossStep<f64> {
  * i%2 of A, and to column(j, l/4 + i/2 * 8) of the tile.
  */
 template <u32 groups, typename T, typename S, class Column>
-DEV void few_rows_join(const FewTile<T> &t, u8 *lds, const S (&sums)[groups][4],
-                       Column column)
+DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds, const S (&sums)[groups][4],
+                    Column column)
 {
     constexpr u32 cols = groups * 16, pitch = cols + 4; /* apart in banks */
     const u32 l = threadIdx.x % 32;
@@ -84,18 +84,18 @@ DEV void few_rows_join(const FewTile<T> &t, u8 *lds, const S (&sums)[groups][4],
     for (u32 j = 0; j < groups; j++) {
         UNROLL
         for (u32 i = 0; i < 4; i++)
-            all[(threadIdx.x / 32 * few_rows + l % 4 * 2 + i % 2) * pitch +
+            all[(threadIdx.x / 32 * rows8_rows + l % 4 * 2 + i % 2) * pitch +
                 column(j, l / 4 + i / 2 * 8)] = sums[j][i];
     }
     __syncthreads();
     UNROLL
-    for (u32 i = threadIdx.x; i < few_rows * cols; i += few_threads) {
+    for (u32 i = threadIdx.x; i < rows8_rows * cols; i += rows8_threads) {
         const u32 r = i / cols, c = i % cols;
         S sum = 0;
 
         UNROLL
-        for (u32 w = 0; w < few_threads / 32; w++)
-            sum += all[(w * few_rows + r) * pitch + c];
+        for (u32 w = 0; w < rows8_threads / 32; w++)
+            sum += all[(w * rows8_rows + r) * pitch + c];
         t.put(r, c, sum);
     }
 }
@@ -106,10 +106,10 @@ template <typename T> DEV Piece load_words(const T *p)
 
 /* columns of B along K: a lane has piece l%4 of every 8th column from l/4 on */
 template <u32 groups, typename T>
-DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
+DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds)
 {
     constexpr u32 cols = 2 * groups; /* of a lane */
-    constexpr u32 n = per16<T>::value, pace = few_threads / 32 * 4 * n;
+    constexpr u32 n = per16<T>::value, pace = rows8_threads / 32 * 4 * n;
     /* pieces on their way */
     constexpr u32 once = groups == 1 ? 4 : sizeof(T) == 2 ? 2 : 1;
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
@@ -123,7 +123,7 @@ DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
     const auto multiply = [&](const Piece(&w)[cols], const Piece &x) {
         UNROLL
         for (u32 j = 0; j < groups; j++)
-            FewAlongStep<T>::multiply(sums[j], w[2 * j], w[2 * j + 1], x);
+            AlongKStep<T>::multiply(sums[j], w[2 * j], w[2 * j + 1], x);
     };
 
     UNROLL
@@ -158,17 +158,17 @@ DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
         x = load_piece(a + k, left);
         multiply(w, x);
     }
-    few_rows_join(t, lds, sums,
-                  [](u32 j, u32 row) -> u32 { return j * 16 + row; });
+    rows8_join(t, lds, sums,
+               [](u32 j, u32 row) -> u32 { return j * 16 + row; });
 }
 
 /*
  * Rows of B along N: a lane has columns 8 (l/4) to 8 (l/4) + 7 of rows 4 (l%4)
  * to 4 (l%4) + 3 of 16, and puts two rows' numbers into a word.
  */
-template <typename T> DEV void few_rows_mma_nn(const FewTile<T> &t, u8 *lds)
+template <typename T> DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds)
 {
-    constexpr u32 once = 4, pace = few_threads / 2; /* pieces of 16 */
+    constexpr u32 once = 4, pace = rows8_threads / 2; /* pieces of 16 */
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
     const u32 c = t.col0 + l / 4 * 8;
     const u32 cols = t.g.n > c ? min_of(t.g.n - c, 8u) : 0;
@@ -194,7 +194,7 @@ template <typename T> DEV void few_rows_mma_nn(const FewTile<T> &t, u8 *lds)
         }
         UNROLL
         for (u32 s = 0; s < once; s++)
-            FewAcrossStep<T>::multiply(sums, w[s], x[s]);
+            AlongNStep<T>::multiply(sums, w[s], x[s]);
     }
     NO_UNROLL
     for (; k < k_end; k += pace) {
@@ -208,18 +208,18 @@ template <typename T> DEV void few_rows_mma_nn(const FewTile<T> &t, u8 *lds)
             if (i < left)
                 x[i] = a[k + i];
         }
-        FewAcrossStep<T>::multiply(sums, w, x);
+        AlongNStep<T>::multiply(sums, w, x);
     }
-    few_rows_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
+    rows8_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
         return row % 8 * 8 + 2 * j + row / 8;
     });
 }
 
 template <u32 cols, bool AlongB, typename T>
-DEV void few_rows_mma(const FewTile<T> &t, u8 *lds)
+DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds)
 {
     if constexpr (AlongB)
-        few_rows_mma_nt<cols / 16>(t, lds);
+        rows8_mma_nt<cols / 16>(t, lds);
     else
-        few_rows_mma_nn(t, lds);
+        rows8_mma_nn(t, lds);
 }

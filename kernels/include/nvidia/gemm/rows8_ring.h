@@ -19,7 +19,7 @@
 #include "nvidia/copy/cluster.h"
 #include "nvidia/gemm/wgmma_shapes.h"
 
-constexpr u32 few_warps = few_threads / 32;
+constexpr u32 rows8_warps = rows8_threads / 32;
 
 /*
  * The steps of a warp: `pieces` pieces of B for each lane, and `more` bytes for
@@ -28,7 +28,7 @@ constexpr u32 few_warps = few_threads / 32;
  */
 template <u32 pieces, u32 more, u32 Stages, u32 Once> struct WarpSteps {
     static constexpr u32 each = pieces * 512 + more;
-    static constexpr u32 nbytes = few_warps * Stages * each;
+    static constexpr u32 nbytes = rows8_warps * Stages * each;
 
     u32 lds; /* of the warp */
     u32 next = 0, now = 0;
@@ -103,18 +103,18 @@ DEV Piece piece_in_lines(const u8 *step, u32 line, u32 piece, u32 turn)
 }
 
 /* The tiles of a launch, one after another for each cluster. */
-template <typename T> struct FewTurns {
+template <typename T> struct Rows8Turns {
     const Gemm<T> &g;
     u32 ranks, rank; /* blocks of the cluster; this block's rank */
     u32 width;       /* of a tile */
     u64 at, count;
 
     /* A tile has up to `most` columns, a multiple of `unit`. */
-    DEV_MEMBER FewTurns(const Gemm<T> &gemm, u32 most, u32 unit)
+    DEV_MEMBER Rows8Turns(const Gemm<T> &gemm, u32 most, u32 unit)
         : g(gemm), ranks(cluster_blocks()), rank(cluster_rank()), width(most),
           at(cluster_index())
     {
-        const u64 lines = (u64)div_up(g.m, few_rows) * g.batch * g.splits;
+        const u64 lines = (u64)div_up(g.m, rows8_rows) * g.batch * g.splits;
         const u32 all = (u32)min_of(clusters(), (u64)1 << 20);
 
         if (lines > 0 && lines < all && g.n > 0) {
@@ -126,9 +126,9 @@ template <typename T> struct FewTurns {
         count = lines * div_up(g.n, width);
     }
     /* part: the range of K that the block sums up */
-    DEV_MEMBER FewTile<T> tile(GemmPart &part) const
+    DEV_MEMBER Rows8Tile<T> tile(GemmPart &part) const
     {
-        const u32 across = div_up(g.n, width), down = div_up(g.m, few_rows);
+        const u32 across = div_up(g.n, width), down = div_up(g.m, rows8_rows);
         const u64 line = divide(at, (u64)across), z = divide(line, (u64)down);
 
         part.split = divide(z, (u64)g.batch);
@@ -137,7 +137,7 @@ template <typename T> struct FewTurns {
         if (ranks > 1)
             share_k<T>(part, rank, ranks);
 
-        FewTile<T> t(g, part, (u32)(line - z * down), 0, 0);
+        Rows8Tile<T> t(g, part, (u32)(line - z * down), 0, 0);
 
         t.col0 = (u32)(at - line * across) * width;
         t.ncols = min_of(g.n - t.col0, width);
@@ -150,8 +150,8 @@ template <typename T> struct FewTurns {
  * log2_cols; they are added up over slots and over the blocks of the cluster.
  */
 template <typename T, typename S>
-DEV void few_finish(const FewTile<T> &t, S *all, u32 rows, u32 log2_cols,
-                    u32 slots, u32 ranks, u32 rank)
+DEV void rows8_finish(const Rows8Tile<T> &t, S *all, u32 rows, u32 log2_cols,
+                      u32 slots, u32 ranks, u32 rank)
 {
     const u32 each = rows << log2_cols, cols = 1 << log2_cols;
     const auto sum_of_slots = [&](u32 i) {
@@ -166,16 +166,16 @@ DEV void few_finish(const FewTile<T> &t, S *all, u32 rows, u32 log2_cols,
     __syncthreads();
     if (ranks == 1) {
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < each; i += few_threads)
+        for (u32 i = threadIdx.x; i < each; i += rows8_threads)
             t.put(i >> log2_cols, i % cols, sum_of_slots(i));
     } else {
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < each; i += few_threads)
+        for (u32 i = threadIdx.x; i < each; i += rows8_threads)
             all[i] = sum_of_slots(i);
         cluster_show();
         NO_UNROLL
-        for (u32 i = rank * few_threads + threadIdx.x; i < each;
-             i += few_threads * ranks) {
+        for (u32 i = rank * rows8_threads + threadIdx.x; i < each;
+             i += rows8_threads * ranks) {
             S sum = 0;
 
             NO_UNROLL
@@ -189,7 +189,7 @@ DEV void few_finish(const FewTile<T> &t, S *all, u32 rows, u32 log2_cols,
 }
 
 /* log2 of the smallest power of 2 from `cols` on, but at least `least` */
-DEV u32 few_log2(u32 cols, u32 least)
+DEV u32 rows8_log2(u32 cols, u32 least)
 {
     u32 log2 = least;
 

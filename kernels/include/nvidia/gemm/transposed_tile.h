@@ -9,13 +9,13 @@
  * columns of B, and its columns are rows of A.
  */
 template <typename T, u32 Rows, u32 Cols, class Tile>
-struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
+struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
     typedef GemmTiles<T, Rows, Cols, Tile> G;
     typedef typename G::Place Place;
     using G::ahead;
     using G::g;
 
-    DEV_MEMBER explicit FewTiles(const Gemm<T> &gemm) : G(gemm)
+    DEV_MEMBER explicit TransposedTiles(const Gemm<T> &gemm) : G(gemm)
     {
     }
     static DEV_MEMBER bool fits(const Gemm<T> &g)

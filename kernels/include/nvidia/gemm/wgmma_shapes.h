@@ -55,16 +55,16 @@
 /* Bytes of LDS for rows8_copied.h: 8 warps with `stages` steps each. A step has
  * `pieces` pieces of B for each lane and `more` bytes of A. `size`, below,
  * counts an element's bytes. */
-#define KPK_FEW_LDS(stages, pieces, more)                                      \
+#define KPK_ROWS8_LDS(stages, pieces, more)                                    \
     (8 * (stages) * ((pieces)*512 + (more)))
 /* where rows of B lie along N */
 #define KPK_ACROSS_STAGES(size) ((size) == 4 ? 8 : 5)
 #define KPK_ACROSS_LDS(size)                                                   \
-    KPK_FEW_LDS(KPK_ACROSS_STAGES(size), (size) == 4 ? 4 : 8,                  \
-                (size) == 4 ? 1024 : 512)
+    KPK_ROWS8_LDS(KPK_ACROSS_STAGES(size), (size) == 4 ? 4 : 8,                \
+                  (size) == 4 ? 1024 : 512)
 /* where columns of B lie along K: for one row to four, and for more of f64 */
 #define KPK_ALONG_STAGES 4
 #define KPK_ALONG_COLS 16
-#define KPK_ALONG_LDS KPK_FEW_LDS(KPK_ALONG_STAGES, 4, 0)
+#define KPK_ALONG_LDS KPK_ROWS8_LDS(KPK_ALONG_STAGES, 4, 0)
 #define KPK_ALONG_MMA_COLS 32
-#define KPK_ALONG_MMA_LDS KPK_FEW_LDS(KPK_ALONG_STAGES, 8, 1024)
+#define KPK_ALONG_MMA_LDS KPK_ROWS8_LDS(KPK_ALONG_STAGES, 8, 1024)

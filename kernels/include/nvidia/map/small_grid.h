@@ -48,7 +48,7 @@ template <typename T> DEV Raw<T, 1> load_now(const T *p, bool there)
  * of d errs by 2^-22 at most, so the result errs by less than its distance to
  * the next whole number. Every multiple of every d was tried.
  */
-DEV u32 few_quotient(u32 i, u32 d)
+DEV u32 small_quotient(u32 i, u32 d)
 {
     const f32 middle = bits_as<f32>(0x4b000000u + i) - (0x1p23f - 0.5f);
     f32 r;
@@ -63,8 +63,8 @@ DEV u32 few_quotient(u32 i, u32 d)
  * launch of few blocks waits for memory once, not for each of them.
  */
 template <u32 nops>
-DEV void few_strided_offsets(u32 i, u32 num_dims, const size_t *info,
-                             u64 (&at)[nops])
+DEV void small_strided_offsets(u32 i, u32 num_dims, const size_t *info,
+                               u64 (&at)[nops])
 {
     u32 d = num_dims - 1, dim;
     u64 stride[nops];
@@ -87,7 +87,7 @@ DEV void few_strided_offsets(u32 i, u32 num_dims, const size_t *info,
         UNROLL
         for (u32 o = 0; o < nops; o++)
             next_stride[o] = info[(o + 1) * num_dims + d];
-        const u32 rest = few_quotient(i, dim), place = i - rest * dim;
+        const u32 rest = small_quotient(i, dim), place = i - rest * dim;
 
         UNROLL
         for (u32 o = 0; o < nops; o++) {
