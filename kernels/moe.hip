@@ -58,7 +58,8 @@ EXPORT_DENSE(bf16)
     }                                                                          \
     EXPORT_PREFILL(name, F, f16)                                               \
     EXPORT_PREFILL(name, F, bf16)
-#define EXPORT_FORMAT(name, lower, short, F, tiled, column, experts, ...)      \
+#define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
+                      tiled, column, experts, ...)                             \
     EXPERTS_##experts(lower, F)
 GGUF_WEIGHTS(EXPORT_FORMAT)
 

@@ -12,25 +12,29 @@
 #include <stdio.h>
 
 /* clang-format off */
-#define DEQUANTIZE(name, type, counts, threads, elems, join)                   \
+#define DEQUANTIZE(name, threads, elems)                                       \
     "dequantize_block_" #name "_*,," #threads ",1,elements," #elems ",0,0,none,0,0\n"
-#define FORMAT(name, lower, short, type, tiled, column, experts, counts,       \
-               threads, elems, join, row_threads, row_columns, rows, cols,     \
-               passes)                                                         \
-    DEQUANTIZE(name, type, counts, threads, elems, join)                       \
+#define FORMAT(name, lower, short, type, number, elements, bytes, d, m, tiled, \
+               column, experts, counts, threads, elems, join, row_threads,     \
+               row_columns, rows, cols, passes)                                \
+    DEQUANTIZE(name, threads, elems)                                           \
     "get_rows_" #name ",," #row_threads ",1,ids,1,0,0,columns," #row_columns ",1\n" \
     "mul_mat_" #name ",,32,4,rows," #rows ",0,0,columns," #cols ",0\n"
-#define FLOATS(name, threads, elems, join, row_threads, row_columns, rows, cols) \
-    DEQUANTIZE(name, name, elements, threads, elems, join)                     \
+#define FLOATS(name, type, number, bytes, threads, elems, join, row_threads,   \
+               row_columns, rows, cols)                                        \
+    DEQUANTIZE(name, threads, elems)                                           \
     "mul_mat_vec_" #name "_f32_cuda1,,32,4,rows,1,0,0,none,0,0\n"               \
     "mul_mat_" #name ",,128,1,rows," #rows ",0,0,columns," #cols ",0\n"
+#define NUMBERS(name, type, number, elements, bytes, d, m, counts, threads,    \
+                elems, join)                                                   \
+    DEQUANTIZE(name, threads, elems)
 
 static const char text[] =
     "kernel,target,block_x,block_y,grid_x_counts,grid_x_each,grid_x_loops,min_n,"
     "grid_y_counts,grid_y_each,grid_y_loops\n"
     GGUF_WEIGHTS(FORMAT)
     GGUF_FLOAT_WEIGHTS(FLOATS)
-    GGUF_NUMBERS(DEQUANTIZE)
+    GGUF_NUMBERS(NUMBERS)
     "get_rows_*,,256,1,ids,1,0,0,columns,256,1\n"
     "quantize_q8_1,,256,1,padded columns,256,0,0,rows,1,0\n"
     "quantize_q8_1_quants,,256,1,padded columns,256,0,0,rows,1,0\n"

@@ -37,6 +37,16 @@
 #include "quantized/mul_mat.h"
 #include "quantized/quantize.h"
 
+/* The struct of a format has its row's sizes. */
+#define SAME_SIZES(F, elements, nbytes)                                        \
+    static_assert(F::elems == elements && F::bytes == nbytes, #F);
+#define SIZES_OF_WEIGHTS(name, lower, short, F, number, elements, nbytes, ...) \
+    SAME_SIZES(F, elements, nbytes)
+#define SIZES_OF_NUMBERS(name, F, number, elements, nbytes, ...)               \
+    SAME_SIZES(F, elements, nbytes)
+GGUF_WEIGHTS(SIZES_OF_WEIGHTS)
+GGUF_NUMBERS(SIZES_OF_NUMBERS)
+
 /* On CDNA 3 and 4 two waves share a SIMD, so that one multiplies while one
  * waits: each has half of the registers, if it makes no more than 64 results a
  * thread. */
@@ -57,9 +67,9 @@
     }
 
 #if KPK_WAVES == 64 /* matrix/unit.h: these alone */
-#define EXPORT_FORMAT(name, lower, short, F, tiled, column, experts, counts,   \
-                      threads, elems, join, row_threads, row_columns, rows,    \
-                      cols, passes)                                            \
+#define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
+                      tiled, column, experts, counts, threads, elems, join,    \
+                      row_threads, row_columns, rows, cols, passes)            \
     EXPORT_TILED(name, tiled, rows, cols, passes)
 GGUF_WEIGHTS(EXPORT_FORMAT)
 #else
@@ -87,7 +97,9 @@ GGUF_WEIGHTS(EXPORT_FORMAT)
 #define EXPORT_DEQUANTIZE(name, F, counts, ...)                                \
     DEQUANTIZE_##counts(name, F, f32, GGUF_UNIT_##counts, __VA_ARGS__)         \
         DEQUANTIZE_##counts(name, F, f16, GGUF_UNIT_##counts, __VA_ARGS__)
-GGUF_NUMBERS(EXPORT_DEQUANTIZE)
+#define EXPORT_NUMBERS(name, F, number, elements, bytes, d, m, ...)            \
+    EXPORT_DEQUANTIZE(name, F, __VA_ARGS__)
+GGUF_NUMBERS(EXPORT_NUMBERS)
 
 #define EXPORT_GET_ROWS(name, F)                                               \
     KERNEL_UP_TO(256)                                                          \
@@ -159,9 +171,9 @@ quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
                                input_dim1);                                    \
     }
 
-#define EXPORT_FORMAT(name, lower, short, F, tiled, column, experts, counts,   \
-                      threads, elems, join, row_threads, row_columns, rows,    \
-                      cols, passes)                                            \
+#define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
+                      tiled, column, experts, counts, threads, elems, join,    \
+                      row_threads, row_columns, rows, cols, passes)            \
     EXPORT_DEQUANTIZE(name, F, counts, threads, elems, join)                   \
     EXPORT_GET_ROWS(name, F)                                                   \
     FLOAT_MAT_VEC_##column(lower, F) FOR_COLUMNS(EXPORT_MAT_VEC, name, F)      \
@@ -184,8 +196,8 @@ GGUF_WEIGHTS(EXPORT_FORMAT)
         float_weights_mat_vec<N>(vx, vy, dst, ncols_x, nrows_x, nrows_y,       \
                                  nrows_dst);                                   \
     }
-#define EXPORT_FLOAT_WEIGHTS(T, threads, elems, join, row_threads,             \
-                             row_columns, rows, cols)                          \
+#define EXPORT_FLOAT_WEIGHTS(T, type, number, bytes, threads, elems, join,     \
+                             row_threads, row_columns, rows, cols)             \
     EXPORT_FLOATS_TO(T, f32, threads, elems, join)                             \
     EXPORT_FLOATS_TO(T, f16, threads, elems, join)                             \
     EXPORT_GET_FLOAT_ROWS(T)                                                   \

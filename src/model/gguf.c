@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include "gguf.h"
 
+#include "../../kernels/include/gguf/formats.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,41 +20,19 @@
 enum { MOST_VALUES = 65536, MOST_TENSORS = 65536, MOST_NAME = 256 };
 
 /* clang-format off */
+#define WEIGHTS(name, lower, short, type, number, elems, nbytes, ...)          \
+    {number, #type, elems, nbytes, #name},
+#define FLOATS(name, type, number, nbytes, ...) {number, #type, 1, nbytes, #name},
+#define NUMBERS(name, type, number, elems, nbytes, ...)                        \
+    {number, #type, elems, nbytes, NULL},
+#define OTHERS(type, number, elems, nbytes) {number, #type, elems, nbytes, NULL},
+
 static const struct tensor_format formats[] = {
-    /* id name       elems bytes  kernels */
-    {0,  "F32",        1,   4,  "f32"},
-    {1,  "F16",        1,   2,  "f16"},
-    {2,  "Q4_0",      32,  18,  "q4_0"},
-    {3,  "Q4_1",      32,  20,  "q4_1"},
-    {6,  "Q5_0",      32,  22,  "q5_0"},
-    {7,  "Q5_1",      32,  24,  "q5_1"},
-    {8,  "Q8_0",      32,  34,  "q8_0"},
-    {9,  "Q8_1",      32,  36,  NULL},
-    {10, "Q2_K",     256,  84,  "q2_K"},
-    {11, "Q3_K",     256, 110,  "q3_K"},
-    {12, "Q4_K",     256, 144,  "q4_K"},
-    {13, "Q5_K",     256, 176,  "q5_K"},
-    {14, "Q6_K",     256, 210,  "q6_K"},
-    {15, "Q8_K",     256, 292,  NULL},
-    {16, "IQ2_XXS",  256,  66,  NULL},
-    {17, "IQ2_XS",   256,  74,  NULL},
-    {18, "IQ3_XXS",  256,  98,  NULL},
-    {19, "IQ1_S",    256,  50,  NULL},
-    {20, "IQ4_NL",    32,  18,  "iq4_nl"},
-    {21, "IQ3_S",    256, 110,  NULL},
-    {22, "IQ2_S",    256,  82,  NULL},
-    {23, "IQ4_XS",   256, 136,  "iq4_xs"},
-    {24, "I8",         1,   1,  NULL},
-    {25, "I16",        1,   2,  NULL},
-    {26, "I32",        1,   4,  NULL},
-    {27, "I64",        1,   8,  NULL},
-    {28, "F64",        1,   8,  NULL},
-    {29, "IQ1_M",    256,  56,  NULL},
-    {30, "BF16",       1,   2,  "bf16"},
-    {34, "TQ1_0",    256,  54,  NULL},
-    {35, "TQ2_0",    256,  66,  NULL},
-    {39, "MXFP4",     32,  17,  "mxfp4"},
-    {40, "NVFP4",     64,  36,  NULL},
+    {0, "F32", 1, 4, "f32"},
+    GGUF_WEIGHTS(WEIGHTS)
+    GGUF_FLOAT_WEIGHTS(FLOATS)
+    GGUF_NUMBERS(NUMBERS)
+    GGUF_OTHER_TYPES(OTHERS)
 };
 
 static const struct {

@@ -14,8 +14,11 @@ need_nvcc "kernels are compiled for no NVIDIA, whose alone wait"
 # templates, two stand for them; and both types of attention's.
 copy_tree "$tree" "$ROOT"/kernels/*.hip
 cp -R "$ROOT/kernels/host" "$tree/kernels/"
-sed -i -E '/^    X\((q4_1|q5_0|q5_1|q._K|iq4_nl|iq4_xs),/d; s/^    X\(mxfp4,.*/    \/**\//' \
-    "$tree/kernels/include/gguf/formats.h"
+sed -i -E '/^#define GGUF_WEIGHTS/,/\)$/{
+    /^    X\((q4_0|q8_0),/b
+    /^    X\(.*\\$/d
+    s/^    X\(.*/    \/**\//
+}' "$tree/kernels/include/gguf/formats.h"
 sed -i '/^EXPORT(bf16)$/d' "$tree/kernels/attention.hip" # as f16's
 
 early_modules() { # modules that may have such kernels, by their includes

@@ -26,7 +26,7 @@ const void *device_blocks(struct kt *t, enum gguf_id id, size_t nblocks,
                           enum gguf_data data, size_t tail, size_t lead,
                           uint8_t **host)
 {
-    const size_t nbytes = nblocks * gguf_formats[id].nbytes;
+    const size_t nbytes = nblocks * gguf_format_of(id)->nbytes;
 
     *host = kt_alloc(t, nbytes + tail);
     gguf_fill(id, *host, nblocks, data, nblocks + (uint64_t)id);
@@ -246,7 +246,7 @@ static void fill_products(const struct product *p, const struct product_case *c,
                           const uint8_t *w, const uint8_t *y, const float *x,
                           size_t y_stride, struct both_products *both)
 {
-    const struct gguf_format *f = &gguf_formats[p->id];
+    const struct gguf_format *f = gguf_format_of(p->id);
     const size_t k = c->nblocks * f->elems;
 
     for (size_t r = 0; r < c->nrows; r++) {
@@ -271,7 +271,7 @@ static void check_products(struct kt *t, const struct kt_row *row,
                            size_t stride)
 {
     const struct product *p = row->detail;
-    const struct gguf_format *f = &gguf_formats[p->id];
+    const struct gguf_format *f = gguf_format_of(p->id);
     const size_t k = c->nblocks * f->elems, size = kt_size(row->a);
     const double rounding = ((double)k / 32 + 16) * 0x1p-24;
     const uint8_t sentinel[4] = {0xa5, 0xa5, 0xa5, 0xa5};
@@ -306,7 +306,7 @@ static void run_product_on(struct kt *t, const struct kt_row *row,
 
     const struct product *p = row->detail;
     const size_t size = kt_size(row->a);
-    const struct gguf_format *f = &gguf_formats[p->id];
+    const struct gguf_format *f = gguf_format_of(p->id);
     const size_t k = c->nblocks * f->elems;
     const size_t padded = round_up(k, 512) + (is_tame(c) ? 0 : 512);
     const size_t y_stride = padded / 32 * Q8_1_NBYTES;
@@ -438,9 +438,9 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"zero", 2, 64, n, GGUF_ZERO, TAME},
         {"scales", 7, 8, n, GGUF_SCALES, TAME},
         {"nonfinite", 10, 9, n, GGUF_NONFINITE, TAME},
-        {"long", 3, gguf_formats[p->id].elems == 32 ? 145 : 19, n, GGUF_RANDOM,
-         n % 2 ? TAME : HOSTILE},
-        {"poisoned", 35, gguf_formats[p->id].elems == 32 ? 37 : 5, n,
+        {"long", 3, gguf_format_of(p->id)->elems == 32 ? 145 : 19, n,
+         GGUF_RANDOM, n % 2 ? TAME : HOSTILE},
+        {"poisoned", 35, gguf_format_of(p->id)->elems == 32 ? 37 : 5, n,
          GGUF_RANDOM, POISONED},
         {"cut", 9, 3, n, GGUF_RANDOM, CUT},
         {"large columns", 9, 3, n, GGUF_RANDOM, LARGE},
@@ -451,13 +451,13 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
      * up it is the same for all types, so one of them has long rows */
     const bool nvidia = strncmp(t->target, "sm_", 3) == 0;
     const bool longer =
-        nvidia || row->a == KT_F32 || gguf_formats[p->id].elems == 32;
+        nvidia || row->a == KT_F32 || gguf_format_of(p->id)->elems == 32;
     const struct product_case several[] = {
         {"several rows", 1219, longer ? 8 : 2, n, GGUF_RANDOM, TAME},
         {"several rows", 1217, longer ? 3 : 1, n, GGUF_RANDOM,
          n % 2 ? HOSTILE : TAME},
     };
-    const bool legacy = gguf_formats[p->id].elems == 32;
+    const bool legacy = gguf_format_of(p->id)->elems == 32;
     /* so many workgroups that NVIDIA's GPUs share the work otherwise, in two
      * steps, and the other ways of theirs; AMD's do not */
     const bool shares = nvidia && (row->a == KT_F32 || p->id == GGUF_Q4_0 ||
@@ -476,7 +476,7 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"one in a few", 5003, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
         {"one in a few of many", 20011, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
     };
-    const bool sums = shares && gguf_formats[p->id].vec == GGUF_BIAS_S;
+    const bool sums = shares && gguf_format_of(p->id)->vec == GGUF_BIAS_S;
     const struct product_case many_large[] = {
         {"many rows, large columns", 40005, 2, n, GGUF_RANDOM, LARGE},
         {"more rows, large columns", n == 1 ? 4099 : 8195, 8, n, GGUF_RANDOM,
@@ -504,8 +504,9 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         if (!p->in_blocks || cases[i].data_around != CUT)
             run_product(t, row, &cases[i]);
     for (size_t i = 0; i < 6; i++) {
-        const size_t nblocks =
-            gguf_formats[p->id].elems == 32 ? legacy_lengths[i] : k_lengths[i];
+        const size_t nblocks = gguf_format_of(p->id)->elems == 32
+                                   ? legacy_lengths[i]
+                                   : k_lengths[i];
         const struct product_case c = {
             "length", 1 + i, nblocks, n, GGUF_RANDOM, i % 2 ? HOSTILE : TAME};
 

@@ -3,7 +3,6 @@
 #ifndef GGUF_PRODUCT_H
 #define GGUF_PRODUCT_H
 
-#include "../../kernels/include/gguf/formats.h"
 #include "gguf_ref.h"
 #include "harness.h"
 

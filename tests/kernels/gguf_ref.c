@@ -7,26 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* clang-format off */
-const struct gguf_format gguf_formats[GGUF_NFORMATS] = {
-    /*              name   elems bytes align  d   m  mat-vec          tiled */
-    [GGUF_Q4_0] = {"q4_0",    32,   18, 2,    0, -1, GGUF_BIAS_S,     GGUF_BIAS_S},
-    [GGUF_Q4_1] = {"q4_1",    32,   20, 4,    0,  2, GGUF_BIAS_S,     GGUF_BIAS_S},
-    [GGUF_Q5_0] = {"q5_0",    32,   22, 2,    0, -1, GGUF_BIAS_S,     GGUF_NO_BIAS},
-    [GGUF_Q5_1] = {"q5_1",    32,   24, 4,    0,  2, GGUF_BIAS_S,     GGUF_BIAS_S},
-    [GGUF_Q8_0] = {"q8_0",    32,   34, 2,    0, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
-    [GGUF_Q2_K] = {"q2_K",   256,   84, 4,   80, 82, GGUF_BIAS_QUANT, GGUF_BIAS_QUANT},
-    [GGUF_Q3_K] = {"q3_K",   256,  110, 2,  108, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
-    [GGUF_Q4_K] = {"q4_K",   256,  144, 4,    0,  2, GGUF_BIAS_QUANT, GGUF_BIAS_S},
-    [GGUF_Q5_K] = {"q5_K",   256,  176, 4,    0,  2, GGUF_BIAS_QUANT, GGUF_BIAS_S},
-    [GGUF_Q6_K] = {"q6_K",   256,  210, 2,  208, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
-    [GGUF_Q8_K] = {"q8_K",   256,  292, 4,   -1, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
-    [GGUF_IQ4_NL] = {"iq4_nl", 32,   18, 2,    0, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
-    [GGUF_IQ4_XS] = {"iq4_xs", 256, 136, 4,    0, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
-    [GGUF_MXFP4] = {"mxfp4",   32,   17, 1,   -1, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
-};
-/* clang-format on */
-
 static double half_at(const uint8_t *p)
 {
     return (double)kt_get(KT_F16, p, 0);
@@ -55,33 +35,35 @@ static void six_bits(const uint8_t *s, size_t j, unsigned *sc, unsigned *mn)
     }
 }
 
-static struct gguf_element legacy(enum gguf_id id, const uint8_t *b, size_t e)
+static struct gguf_element q4_0(const uint8_t *b, size_t e)
 {
-    const double d = half_at(b);
-    struct gguf_element r = {d, 0, 0};
+    return (struct gguf_element){half_at(b), -8 * half_at(b),
+                                 (int)nibble(b[2 + e % 16], e >= 16)};
+}
 
-    switch (id) {
-    case GGUF_Q4_0:
-        r.quant = (int)nibble(b[2 + e % 16], e >= 16);
-        r.bias = -8 * d;
-        break;
-    case GGUF_Q4_1:
-        r.quant = (int)nibble(b[4 + e % 16], e >= 16);
-        r.bias = half_at(b + 2);
-        break;
-    case GGUF_Q5_0:
-        r.quant = (int)(nibble(b[6 + e % 16], e >= 16) + 16 * bit(b + 2, e));
-        r.bias = -16 * d;
-        break;
-    case GGUF_Q5_1:
-        r.quant = (int)(nibble(b[8 + e % 16], e >= 16) + 16 * bit(b + 4, e));
-        r.bias = half_at(b + 2);
-        break;
-    default:                                        /* Q8_0 */
-        r.quant = b[2 + e] - (b[2 + e] >> 7) * 256; /* signed */
-        break;
-    }
-    return r;
+static struct gguf_element q4_1(const uint8_t *b, size_t e)
+{
+    return (struct gguf_element){half_at(b), half_at(b + 2),
+                                 (int)nibble(b[4 + e % 16], e >= 16)};
+}
+
+static struct gguf_element q5_0(const uint8_t *b, size_t e)
+{
+    return (struct gguf_element){
+        half_at(b), -16 * half_at(b),
+        (int)(nibble(b[6 + e % 16], e >= 16) + 16 * bit(b + 2, e))};
+}
+
+static struct gguf_element q5_1(const uint8_t *b, size_t e)
+{
+    return (struct gguf_element){
+        half_at(b), half_at(b + 2),
+        (int)(nibble(b[8 + e % 16], e >= 16) + 16 * bit(b + 4, e))};
+}
+
+static struct gguf_element q8_0(const uint8_t *b, size_t e)
+{
+    return (struct gguf_element){half_at(b), 0, (int8_t)b[2 + e]};
 }
 
 static struct gguf_element q2_k(const uint8_t *b, size_t e)
@@ -119,6 +101,16 @@ static struct gguf_element q45_k(const uint8_t *b, const uint8_t *qs,
     if (qh)
         q += 16u * (qh[e % 32] >> j & 1);
     return (struct gguf_element){half_at(b) * sc, -half_at(b + 2) * mn, (int)q};
+}
+
+static struct gguf_element q4_k(const uint8_t *b, size_t e)
+{
+    return q45_k(b, b + 16, NULL, e);
+}
+
+static struct gguf_element q5_k(const uint8_t *b, size_t e)
+{
+    return q45_k(b, b + 48, b + 16, e);
 }
 
 static struct gguf_element q6_k(const uint8_t *b, size_t e)
@@ -174,37 +166,52 @@ static struct gguf_element mxfp4(const uint8_t *b, size_t e)
                                  code & 8 ? -size : size};
 }
 
+/* What a format's row in formats.h does not say: struct gguf_format from align
+ * on. */
+/* clang-format off */
+#define OWN_Q4_0   2, GGUF_BIAS_S,     GGUF_BIAS_S,     0,     false, q4_0
+#define OWN_Q4_1   4, GGUF_BIAS_S,     GGUF_BIAS_S,     -7.5,  false, q4_1
+#define OWN_Q5_0   2, GGUF_BIAS_S,     GGUF_NO_BIAS,    0,     false, q5_0
+#define OWN_Q5_1   4, GGUF_BIAS_S,     GGUF_BIAS_S,     -15.5, false, q5_1
+#define OWN_Q8_0   2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, q8_0
+#define OWN_Q2_K   4, GGUF_BIAS_QUANT, GGUF_BIAS_QUANT, 1.5,   false, q2_k
+#define OWN_Q3_K   2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, q3_k
+#define OWN_Q4_K   4, GGUF_BIAS_QUANT, GGUF_BIAS_S,     7.5,   false, q4_k
+#define OWN_Q5_K   4, GGUF_BIAS_QUANT, GGUF_BIAS_S,     15.5,  false, q5_k
+#define OWN_Q6_K   2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, q6_k
+#define OWN_Q8_K   4, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, q8_k
+#define OWN_IQ4_NL 2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq4_nl
+#define OWN_IQ4_XS 4, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq4_xs
+#define OWN_MXFP4  1, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     true,  mxfp4
+
+#define WEIGHTS(name, lower, short, type, number, elems, nbytes, d, m, ...)    \
+    [number] = {#name, elems, nbytes, d, m, OWN_##type},
+#define NUMBERS(name, type, number, elems, nbytes, d, m, ...)                  \
+    [number] = {#name, elems, nbytes, d, m, OWN_##type},
+
+static const struct gguf_format formats[] = {
+    GGUF_WEIGHTS(WEIGHTS)
+    GGUF_NUMBERS(NUMBERS)
+};
+/* clang-format on */
+
+const struct gguf_format *gguf_format_of(uint32_t number)
+{
+    return number < sizeof(formats) / sizeof(formats[0]) && formats[number].name
+               ? &formats[number]
+               : NULL;
+}
+
 struct gguf_element gguf_element(enum gguf_id id, const uint8_t *block,
                                  size_t e)
 {
-    switch (id) {
-    case GGUF_IQ4_NL:
-        return iq4_nl(block, e);
-    case GGUF_IQ4_XS:
-        return iq4_xs(block, e);
-    case GGUF_MXFP4:
-        return mxfp4(block, e);
-    case GGUF_Q2_K:
-        return q2_k(block, e);
-    case GGUF_Q3_K:
-        return q3_k(block, e);
-    case GGUF_Q4_K:
-        return q45_k(block, block + 16, NULL, e);
-    case GGUF_Q5_K:
-        return q45_k(block, block + 48, block + 16, e);
-    case GGUF_Q6_K:
-        return q6_k(block, e);
-    case GGUF_Q8_K:
-        return q8_k(block, e);
-    default:
-        return legacy(id, block, e);
-    }
+    return formats[id].element(block, e);
 }
 
 void gguf_dequantize(enum gguf_id id, const uint8_t *blocks, size_t n,
                      float *out)
 {
-    const struct gguf_format *f = &gguf_formats[id];
+    const struct gguf_format *f = &formats[id];
 
     for (size_t i = 0; i < n; i++) {
         struct gguf_element e =
@@ -242,7 +249,7 @@ static double scale_of(enum gguf_data what, size_t i, uint64_t *seed)
     return moderate(seed);
 }
 
-/* MXFP4's exponent: products fit f32, except for GGUF_CODES */
+/* a scale's exponent: products fit f32, except for GGUF_CODES */
 static uint8_t exponent_of(enum gguf_data what, size_t i, uint64_t *seed)
 {
     static const uint8_t special[] = {0, 127, 1, 128, 2, 160, 3, 100};
@@ -257,7 +264,7 @@ static uint8_t exponent_of(enum gguf_data what, size_t i, uint64_t *seed)
 void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
                enum gguf_data what, uint64_t seed)
 {
-    const struct gguf_format *f = &gguf_formats[id];
+    const struct gguf_format *f = &formats[id];
 
     for (size_t i = 0; i < nblocks; i++) {
         uint8_t *b = blocks + i * f->nbytes;
@@ -278,7 +285,7 @@ void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
             put_half(b + f->d, scale_of(what, i, &seed));
         if (f->m >= 0)
             put_half(b + f->m, scale_of(what, i / 2, &seed));
-        if (id == GGUF_MXFP4 && what != GGUF_CODES)
+        if (f->exponent && what != GGUF_CODES)
             b[0] = exponent_of(what, i, &seed);
         if (id == GGUF_Q8_K)
             kt_put(KT_F32, b, 0, (kt_real)scale_of(what, i, &seed));
@@ -355,7 +362,7 @@ void q8_1_quantize_quants(const float *x, size_t kx, size_t kx_padded,
 struct gguf_row gguf_row(enum gguf_id id, const uint8_t *blocks, size_t n,
                          bool tile)
 {
-    const struct gguf_format *f = &gguf_formats[id];
+    const struct gguf_format *f = &formats[id];
     struct gguf_row r = {malloc(n * sizeof(double) + 1),
                          malloc(n * sizeof(double) + 1), n,
                          tile ? f->tile : f->vec};

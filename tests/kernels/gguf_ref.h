@@ -12,26 +12,18 @@
 #ifndef GGUF_REF_H
 #define GGUF_REF_H
 
+#include "../../kernels/include/gguf/formats.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* by the types' numbers in files */
 enum gguf_id {
-    GGUF_Q4_0,
-    GGUF_Q4_1,
-    GGUF_Q5_0,
-    GGUF_Q5_1,
-    GGUF_Q8_0,
-    GGUF_Q2_K,
-    GGUF_Q3_K,
-    GGUF_Q4_K,
-    GGUF_Q5_K,
-    GGUF_Q6_K,
-    GGUF_Q8_K,
-    GGUF_IQ4_NL,
-    GGUF_IQ4_XS,
-    GGUF_MXFP4,
-    GGUF_NFORMATS
+#define GGUF_WEIGHTS_ID(name, lower, short, type, number, ...)                 \
+    GGUF_##type = number,
+#define GGUF_NUMBERS_ID(name, type, number, ...) GGUF_##type = number,
+    GGUF_WEIGHTS(GGUF_WEIGHTS_ID) GGUF_NUMBERS(GGUF_NUMBERS_ID)
 };
 
 enum gguf_bias {
@@ -40,21 +32,25 @@ enum gguf_bias {
     GGUF_BIAS_QUANT /* each d * q */
 };
 
-struct gguf_format {
-    const char *name;
-    size_t elems, nbytes;
-    size_t align;       /* alignment of a block in an array */
-    int d, m;           /* offsets of the f16 scales, -1: none */
-    enum gguf_bias vec; /* in mat-vec and expert products */
-    enum gguf_bias tile;
-};
-
-extern const struct gguf_format gguf_formats[GGUF_NFORMATS];
-
 struct gguf_element {
     double scale, bias;
     int quant;
 };
+
+struct gguf_format {
+    const char *name;
+    size_t elems, nbytes;
+    int d, m;           /* offsets of the f16 scales, -1: none */
+    size_t align;       /* alignment of a block in an array */
+    enum gguf_bias vec; /* in mat-vec and expert products */
+    enum gguf_bias tile;
+    double least;  /* m / d of blocks whose numbers are around 0 */
+    bool exponent; /* byte 0 is the scale's exponent */
+    struct gguf_element (*element)(const uint8_t *block, size_t e);
+};
+
+/* NULL: formats.h has no blocks with this number. */
+const struct gguf_format *gguf_format_of(uint32_t number);
 
 struct gguf_element gguf_element(enum gguf_id id, const uint8_t *block,
                                  size_t e);

@@ -309,10 +309,10 @@ static const void *blocks_of(struct kt *t, const struct product_of *c,
                              enum gguf_id id, uint8_t **host)
 {
     const size_t nblocks =
-        (size_t)c->experts * c->n * (c->k / gguf_formats[id].elems);
+        (size_t)c->experts * c->n * (c->k / gguf_format_of(id)->elems);
 
     return device_blocks(t, id, nblocks, GGUF_RANDOM, 0,
-                         c->lead * gguf_formats[id].align, host);
+                         c->lead * gguf_format_of(id)->align, host);
 }
 
 /*
@@ -323,7 +323,7 @@ static void run_far_expert(struct kt *t, bool tiles)
 {
     const enum gguf_id id = GGUF_Q2_K;
     const size_t k = 512, n = 64, experts_n = 70000, blocks = n * k / 256;
-    const size_t nbytes = blocks * gguf_formats[id].nbytes;
+    const size_t nbytes = blocks * gguf_format_of(id)->nbytes;
     const int32_t last = (int32_t)experts_n - 1, m = 1, topk = 1, zero = 0;
     const int32_t experts = (int32_t)experts_n, size_n = 64, size_k = 512;
     int32_t *offsets = kt_alloc(t, (experts_n + 1) * 4);
@@ -426,7 +426,7 @@ static void run_prefill(struct kt *t, const struct kt_row *row)
 static void run_rows(struct kt *t, const struct kt_row *row)
 {
     const enum gguf_id id = *(const enum gguf_id *)row->detail;
-    const struct gguf_format *f = &gguf_formats[id];
+    const struct gguf_format *f = gguf_format_of(id);
 
     for (size_t i = 0; i < NCASES(products); i++) {
         const struct product_of *c = &products[i];
@@ -740,7 +740,8 @@ static void run_offsets(struct kt *t, const struct kt_row *row)
      &(const enum gguf_id){GGUF_##id}},                                        \
     {"moe_gemm_gguf_prefill_bf16_" #lower, run_prefill, KT_BF16, KT_F32,       \
      &(const enum gguf_id){GGUF_##id}},
-#define FORMAT(name, lower, short, id, tiled, column, experts, ...)            \
+#define FORMAT(name, lower, short, id, number, elements, bytes, d, m, tiled,   \
+               column, experts, ...)                                           \
     FORMAT_##experts(lower, id)
 
 static const struct kt_row rows[] = {

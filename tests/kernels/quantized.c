@@ -56,7 +56,7 @@ struct dequantize_shape {
 static void run_dequantize(struct kt *t, const struct kt_row *row)
 {
     const struct dequantize_shape *s = row->detail;
-    const struct gguf_format *f = &gguf_formats[s->id];
+    const struct gguf_format *f = gguf_format_of(s->id);
     /* the last: more workgroups than two runs of those that work */
     static const size_t counts[] = {1, 3, 7, 8, 9, 15, 16, 17, 40, 256, 1093};
     const size_t ncounts = sizeof(counts) / sizeof(counts[0]);
@@ -119,7 +119,7 @@ static bool launch_get_rows(struct kt *t, const void *src, size_t ne00,
 static void run_get_rows(struct kt *t, const struct kt_row *row)
 {
     const struct rows_shape *s = row->detail;
-    const struct gguf_format *f = &gguf_formats[s->id];
+    const struct gguf_format *f = gguf_format_of(s->id);
     static const size_t legacy[] = {32, 512 + 32, 1312}, k[] = {256, 768, 1024};
 
     for (size_t c = 0; c < 3; c++) {
@@ -169,7 +169,7 @@ static void run_get_float_rows(struct kt *t, const struct kt_row *row)
 static void run_tiled(struct kt *t, const struct kt_row *row)
 {
     const struct product *p = row->detail;
-    const bool k = gguf_formats[p->id].elems == 256;
+    const bool k = gguf_format_of(p->id)->elems == 256;
     const size_t rows = p->tile_rows, cols = p->tile_cols;
     const struct product_case cases[] = {
         {"random", 1, 1, 1, GGUF_RANDOM, TAME},
@@ -205,7 +205,7 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
 static void run_float_mat_vec(struct kt *t, const struct kt_row *row)
 {
     const struct product *p = row->detail;
-    const struct gguf_format *f = &gguf_formats[p->id];
+    const struct gguf_format *f = gguf_format_of(p->id);
     static const struct {
         size_t nrows, nblocks;
         enum gguf_data data;
@@ -259,7 +259,7 @@ static void run_float_mat_vec(struct kt *t, const struct kt_row *row)
 static void run_moe(struct kt *t, const struct kt_row *row)
 {
     const struct product *p = row->detail;
-    const struct gguf_format *f = &gguf_formats[p->id];
+    const struct gguf_format *f = gguf_format_of(p->id);
     enum { EXPERTS = 4, BATCH = 2, TOPK = 3 };
     static const uint32_t ids[BATCH * TOPK] = {3, 0, 1, 1, 3, 2};
     const void *dids = kt_device(t, ids, sizeof(ids), 0);
@@ -329,8 +329,9 @@ static void run_moe(struct kt *t, const struct kt_row *row)
 #define EXPERTS_yes(name, id)                                                   \
     PRODUCT("indexed_moe_forward_" #name "_q8_1", run_moe, KT_F32, id, 1, 1, 1, \
             false)
-#define FORMAT(name, lower, short, id, tiled, column, experts, counts, threads, \
-               elems, join, row_threads, row_columns, rows, cols, passes)       \
+#define FORMAT(name, lower, short, id, number, elements, bytes, d, m, tiled,    \
+               column, experts, counts, threads, elems, join, row_threads,      \
+               row_columns, rows, cols, passes)                                 \
     DEQUANTIZE(name, id, counts, threads, elems, join)                          \
     {"get_rows_" #name, run_get_rows, KT_F32, KT_F32,                           \
      &(const struct rows_shape){GGUF_##id, row_threads, row_columns}},          \
@@ -341,13 +342,16 @@ static void run_moe(struct kt *t, const struct kt_row *row)
 
 #define FLOATS_f16 KT_F16
 #define FLOATS_bf16 KT_BF16
-#define FLOATS(name, threads, elems, join, row_threads, row_columns, rows, cols) \
+#define FLOATS(name, type, number, bytes, threads, elems, join, row_threads,    \
+               row_columns, rows, cols)                                         \
     FLOAT_WEIGHTS(#name, FLOATS_##name, threads, elems, rows, cols)             \
     GET_FLOAT_ROWS(#name, FLOATS_##name),
+#define NUMBERS(name, id, number, elements, bytes, d, m, ...)                   \
+    DEQUANTIZE(name, id, __VA_ARGS__)
 
 static const struct kt_row rows[] = {
     GGUF_WEIGHTS(FORMAT)
-    GGUF_NUMBERS(DEQUANTIZE)
+    GGUF_NUMBERS(NUMBERS)
     GGUF_FLOAT_WEIGHTS(FLOATS)
     GET_FLOAT_ROWS("f32", KT_F32),
     {"quantize_q8_1", run_quantize, KT_F32, KT_F32, NULL},

@@ -41,13 +41,6 @@ static const struct gguf_tensor *tensor_of(const struct pass *p,
     return gguf_find_tensor(p->gguf, strchr(name, '/') ? name + 1 : full);
 }
 
-/* By the numbers that types have in files. */
-static const enum gguf_id ids[] = {
-    [2] = GGUF_Q4_0,  [3] = GGUF_Q4_1,  [6] = GGUF_Q5_0,    [7] = GGUF_Q5_1,
-    [8] = GGUF_Q8_0,  [10] = GGUF_Q2_K, [11] = GGUF_Q3_K,   [12] = GGUF_Q4_K,
-    [13] = GGUF_Q5_K, [14] = GGUF_Q6_K, [20] = GGUF_IQ4_NL, [23] = GGUF_IQ4_XS,
-    [39] = GGUF_MXFP4};
-
 /* The type of numbers that are no blocks. */
 static enum kt_type type_of(uint32_t id)
 {
@@ -77,7 +70,7 @@ static void read_row(const struct gguf_tensor *t, uint64_t row, double *out)
             out[i] = (double)kt_get(type_of(f->id), from, i);
             continue;
         }
-        e = gguf_element(ids[f->id], from + i / f->elems * f->nbytes,
+        e = gguf_element((enum gguf_id)f->id, from + i / f->elems * f->nbytes,
                          i % f->elems);
         out[i] = e.scale * e.quant + e.bias;
     }
@@ -121,8 +114,8 @@ static double *multiply_rounded(const struct pass *p,
 
             if (first >= last)
                 continue;
-            row = gguf_row(ids[t->format->id], t->data + r * row_nbytes,
-                           columns, tile);
+            row = gguf_row((enum gguf_id)t->format->id,
+                           t->data + r * row_nbytes, columns, tile);
             for (size_t i = first; i < last; i++)
                 out[i * rows + r] = gguf_product(&row, y + i * x_nbytes).value;
             gguf_row_free(&row);

@@ -72,23 +72,14 @@ static struct bounds bounds_of(const struct test_case *c, enum cache_type cache)
     .head = 64
 
 /* clang-format off */
+#define WEIGHTS(name, lower, short, type, number, ...)                         \
+    {"llama " #type, {"llama", number, SIZES, .seed = 100 + (number)}, true},
+
 static const struct test_case cases[] = {
     {"llama F32",   {"llama", 0,  SIZES, .seed = 1}, false},
     {"llama F16",   {"llama", 1,  SIZES, .seed = 2}, false},
     {"llama BF16",  {"llama", 30, SIZES, .seed = 3}, false},
-    {"llama Q4_0",  {"llama", 2,  SIZES, .seed = 4}, true},
-    {"llama Q4_1",  {"llama", 3,  SIZES, .seed = 5}, true},
-    {"llama Q5_0",  {"llama", 6,  SIZES, .seed = 6}, true},
-    {"llama Q5_1",  {"llama", 7,  SIZES, .seed = 7}, true},
-    {"llama Q8_0",  {"llama", 8,  SIZES, .seed = 8}, true},
-    {"llama Q2_K",  {"llama", 10, SIZES, .seed = 9}, true},
-    {"llama Q3_K",  {"llama", 11, SIZES, .seed = 10}, true},
-    {"llama Q4_K",  {"llama", 12, SIZES, .seed = 11}, true},
-    {"llama Q5_K",  {"llama", 13, SIZES, .seed = 12}, true},
-    {"llama Q6_K",  {"llama", 14, SIZES, .seed = 13}, true},
-    {"llama IQ4_NL",{"llama", 20, SIZES, .seed = 21}, true},
-    {"llama IQ4_XS",{"llama", 23, SIZES, .seed = 22}, true},
-    {"llama MXFP4", {"llama", 39, SIZES, .seed = 23}, true},
+    GGUF_WEIGHTS(WEIGHTS)
     {"llama, heads of its own, factors", {"llama", 0, .layers = 2, .width = 96, .inner = 160, .heads = 3, .kv_heads = 3, .head = 48,
                     .factors = true, .spm = true, .seed = 14}, false},
     {"qwen2 F32",   {"qwen2", 0,  SIZES, .biased = true, .seed = 15}, false},

@@ -124,32 +124,16 @@ static uint16_t half_of(double x)
 
 /* ---- weights ---- */
 
-/* clang-format off */
-enum { Q5_0 = 6, Q8_0 = 8, Q4_K = 12, Q6_K = 14 }; /* types in the file */
-
-static const struct {
-    uint32_t type;
-    enum gguf_id id;
-    double least; /* the scale of minima, divided by the scale of quants, for numbers around 0 */
-} quantized[] = {
-    {2,  GGUF_Q4_0, 0}, {3,  GGUF_Q4_1, -7.5}, {6,  GGUF_Q5_0, 0},    {7,  GGUF_Q5_1, -15.5},
-    {8,  GGUF_Q8_0, 0}, {10, GGUF_Q2_K, 1.5},  {11, GGUF_Q3_K, 0},    {12, GGUF_Q4_K, 7.5},
-    {13, GGUF_Q5_K, 15.5}, {14, GGUF_Q6_K, 0}, {20, GGUF_IQ4_NL, 0},  {23, GGUF_IQ4_XS, 0},
-    {39, GGUF_MXFP4, 0},
-};
-/* clang-format on */
-
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Blocks of any quants, whose scales make numbers of about `size`. */
-static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
+static void put_blocks(struct bytes *b, enum gguf_id id, size_t n, double size,
                        uint64_t seed)
 {
-    const enum gguf_id id = quantized[which].id;
-    const struct gguf_format *f = &gguf_formats[id];
+    const struct gguf_format *f = gguf_format_of(id);
     /* large matrices repeat themselves; a part of one tells its size */
     const size_t all = n / f->elems, most = 1U << 17, few = 4096;
     const size_t nblocks = smaller(all, most);
@@ -171,14 +155,13 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
     gguf_fill(id, blocks, nblocks, GGUF_RANDOM, seed);
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < nblocks; i++) {
-            const uint16_t d = half_of(scale),
-                           m = half_of(scale * quantized[which].least);
+            const uint16_t d = half_of(scale), m = half_of(scale * f->least);
 
             if (f->d >= 0)
                 memcpy(blocks + i * f->nbytes + f->d, &d, 2);
             if (f->m >= 0)
                 memcpy(blocks + i * f->nbytes + f->m, &m, 2);
-            if (id == GGUF_MXFP4) /* MXFP4's scale is an exponent */
+            if (f->exponent)
                 blocks[i * f->nbytes] += (uint8_t)lround(log2(scale));
         }
         if (pass == 1)
@@ -223,7 +206,6 @@ static void add_tensor(struct file *f, const char *name, uint32_t type,
     static const uint8_t zeros[32];
     const uint64_t seed = f->tiny.seed * 1000 + f->infos.count;
     const size_t n = (size_t)rows * columns;
-    size_t which = 0;
 
     put(&f->data, zeros, (32 - f->data.n % 32) % 32);
     put_text(&f->infos, name, strlen(name));
@@ -234,11 +216,8 @@ static void add_tensor(struct file *f, const char *name, uint32_t type,
     put_u32(&f->infos, type);
     put_u64(&f->infos, f->data.n);
     f->infos.count++;
-    while (which < sizeof(quantized) / sizeof(*quantized) &&
-           quantized[which].type != type)
-        which++;
-    if (which < sizeof(quantized) / sizeof(*quantized))
-        put_blocks(&f->data, which, n, size, seed);
+    if (gguf_format_of(type))
+        put_blocks(&f->data, (enum gguf_id)type, n, size, seed);
     else
         put_numbers(&f->data, type, n, centre, size, seed);
 }
@@ -264,7 +243,9 @@ static uint32_t format_of(const struct tiny *t, const char *name,
         format = t->more;
     if (columns % 256 == 0)
         return format;
-    return format == Q4_K ? Q5_0 : format == Q6_K ? Q8_0 : format;
+    return format == GGUF_Q4_K   ? GGUF_Q5_0
+           : format == GGUF_Q6_K ? GGUF_Q8_0
+                                 : format;
 }
 
 static void add_layer(struct file *f, uint32_t layer)

@@ -1,27 +1,17 @@
 /* rows_quantized.c - GGUF block formats: products and dequantization */
 #include "gpu_bench.h"
 
-/* p[0]: elements and p[1]: bytes of a block; p[2], p[3]: where its f16 scales
- * are and how many; then what the kernel needs. */
-#define Q4_0 32, 18, 0, 1
-#define Q4_1 32, 20, 0, 2
-#define Q5_0 32, 22, 0, 1
-#define Q5_1 32, 24, 0, 2
-#define Q8_0 32, 34, 0, 1
-#define Q2_K 256, 84, 80, 2
-#define Q3_K 256, 110, 108, 1
-#define Q4_K 256, 144, 0, 2
-#define Q5_K 256, 176, 0, 2
-#define Q6_K 256, 210, 208, 1
-#define Q8_K 256, 292, -1, 0
+#include "../../../kernels/include/gguf/formats.h"
 
+/* p[0]: elements and p[1]: bytes of a block; p[2], p[3]: offsets of its f16
+ * scales, -1: none; then what the kernel needs. */
 #define ROWS UINT64_C(131072)
 #define COLS UINT64_C(4096)
 
 static uint64_t weights(const struct bench_row *row, uint64_t n)
 {
     return bench_blocks(n / (uint64_t)row->p[0], (size_t)row->p[1],
-                        (int)row->p[2], (int)row->p[3]);
+                        (int)row->p[2], (row->p[2] >= 0) + (row->p[3] >= 0));
 }
 
 static double weight_bytes(const struct bench_row *row, uint64_t n)
@@ -106,8 +96,8 @@ static void dmmv(struct bench_launch *l, const struct bench_row *row)
     l->nbytes = weight_bytes(row, ROWS * COLS);
 }
 
-/* p[4]: threads a block; p[5]: elements a workgroup; p[6]: the third argument:
- * 0 none, 1 blocks, 2 elements; p[7]: bytes of an output element. */
+/* p[4]: threads a block; p[5]: elements a workgroup; p[6]: elements in one of
+ * the third argument, 0: none; p[7]: bytes of an output element. */
 static void dequantize(struct bench_launch *l, const struct bench_row *row)
 {
     const uint64_t n = ROWS / 4 * COLS * 4;
@@ -117,7 +107,7 @@ static void dequantize(struct bench_launch *l, const struct bench_row *row)
     bench_arg(l, weights(row, n));
     bench_arg(l, bench_empty(n * (uint64_t)row->p[7]));
     if (row->p[6])
-        bench_arg(l, row->p[6] == 1 ? n / 32 : n);
+        bench_arg(l, n / (uint64_t)row->p[6]);
     l->nbytes = weight_bytes(row, n) + (double)(n * (uint64_t)row->p[7]);
 }
 
@@ -177,65 +167,39 @@ static void quantize(struct bench_launch *l, const struct bench_row *row)
 #define MAT_MUL(name, ...) \
     ROW("mul_mat_" name, "4096x4096x512", mat_mul, __VA_ARGS__)
 
+/* a kind of rows from the row of a format */
+#define MAT_VECS(name, lower, short, type, number, elements, bytes, d, m, ...)                         \
+    MAT_VEC(#name, elements, bytes, d, m),
+#define EXPERTS_no(short, ...)
+#define EXPERTS_yes(short, ...) MOE(#short, __VA_ARGS__),
+#define MOES(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts, ...)     \
+    EXPERTS_##experts(short, elements, bytes, d, m)
+#define COLUMN_cuda "_cuda"
+#define COLUMN_plain ""
+#define COLUMN_grid ""
+#define DMMVS(name, lower, short, type, number, elements, bytes, d, m, tiled, column, ...)             \
+    DMMV(#lower COLUMN_##column, elements, bytes, d, m),
+#define DEQUANTIZES(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts,   \
+                    counts, threads, elems, ...)                                                       \
+    DEQUANTIZE(#name, elements, bytes, d, m, threads, elems, GGUF_UNIT_##counts),
+#define NUMBERS(name, type, number, elements, bytes, d, m, counts, threads, elems, join)               \
+    DEQUANTIZE(#name, elements, bytes, d, m, threads, elems, GGUF_UNIT_##counts),
+#define GET_ALL_ROWS(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts,  \
+                     counts, threads, elems, join, row_threads, row_columns, ...)                      \
+    GET_ROWS(#name, elements, bytes, d, m, row_threads, row_columns),
+#define MAT_MULS(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts,      \
+                 counts, threads, elems, join, row_threads, row_columns, rows, cols, passes)           \
+    MAT_MUL(#name, elements, bytes, d, m, cols, rows),
+
 const struct bench_row bench_quantized[] = {
-    MAT_VEC("q4_0", Q4_0),
-    MAT_VEC("q4_1", Q4_1),
-    MAT_VEC("q5_0", Q5_0),
-    MAT_VEC("q5_1", Q5_1),
-    MAT_VEC("q8_0", Q8_0),
-    MAT_VEC("q2_K", Q2_K),
-    MAT_VEC("q3_K", Q3_K),
-    MAT_VEC("q4_K", Q4_K),
-    MAT_VEC("q5_K", Q5_K),
-    MAT_VEC("q6_K", Q6_K),
-    MOE("q8_0", Q8_0),
-    MOE("q2k", Q2_K),
-    MOE("q3k", Q3_K),
-    MOE("q4k", Q4_K),
-    MOE("q5k", Q5_K),
-    MOE("q6k", Q6_K),
-    DMMV("q4_0_cuda", Q4_0),
-    DMMV("q4_1_cuda", Q4_1),
-    DMMV("q5_0_cuda", Q5_0),
-    DMMV("q5_1_cuda", Q5_1),
-    DMMV("q8_0_cuda", Q8_0),
-    DMMV("q2_k", Q2_K),
-    DMMV("q3_k", Q3_K),
-    DMMV("q4_k", Q4_K),
-    DMMV("q5_k", Q5_K),
-    DMMV("q6_k", Q6_K),
-    DEQUANTIZE("q4_0", Q4_0, 32, 256, 1),
-    DEQUANTIZE("q4_1", Q4_1, 32, 256, 1),
-    DEQUANTIZE("q5_0", Q5_0, 256, 512, 2),
-    DEQUANTIZE("q5_1", Q5_1, 256, 512, 2),
-    DEQUANTIZE("q8_0", Q8_0, 32, 256, 1),
-    DEQUANTIZE("q2_K", Q2_K, 64, 256, 0),
-    DEQUANTIZE("q3_K", Q3_K, 64, 256, 0),
-    DEQUANTIZE("q4_K", Q4_K, 32, 256, 0),
-    DEQUANTIZE("q5_K", Q5_K, 64, 256, 0),
-    DEQUANTIZE("q6_K", Q6_K, 64, 256, 0),
-    DEQUANTIZE("q8_K", Q8_K, 32, 256, 0),
-    GET_ROWS("q4_0", Q4_0, 256, 512),
-    GET_ROWS("q4_1", Q4_1, 256, 512),
-    GET_ROWS("q5_0", Q5_0, 256, 512),
-    GET_ROWS("q5_1", Q5_1, 256, 512),
-    GET_ROWS("q8_0", Q8_0, 256, 512),
-    GET_ROWS("q2_K", Q2_K, 64, 256),
-    GET_ROWS("q3_K", Q3_K, 64, 256),
-    GET_ROWS("q4_K", Q4_K, 32, 256),
-    GET_ROWS("q5_K", Q5_K, 64, 256),
-    GET_ROWS("q6_K", Q6_K, 64, 256),
+    GGUF_WEIGHTS(MAT_VECS)
+    GGUF_WEIGHTS(MOES)
+    GGUF_WEIGHTS(DMMVS)
+    GGUF_WEIGHTS(DEQUANTIZES)
+    GGUF_NUMBERS(NUMBERS)
+    GGUF_WEIGHTS(GET_ALL_ROWS)
     ROW("quantize_q8_1", "32768x4096", quantize, 0),
-    MAT_MUL("q4_0", Q4_0, 64, 128),
-    MAT_MUL("q4_1", Q4_1, 64, 128),
-    MAT_MUL("q5_0", Q5_0, 128, 64),
-    MAT_MUL("q5_1", Q5_1, 128, 64),
-    MAT_MUL("q8_0", Q8_0, 128, 64),
-    MAT_MUL("q2_K", Q2_K, 64, 128),
-    MAT_MUL("q3_K", Q3_K, 128, 128),
-    MAT_MUL("q4_K", Q4_K, 64, 128),
-    MAT_MUL("q5_K", Q5_K, 64, 128),
-    MAT_MUL("q6_K", Q6_K, 64, 64),
+    GGUF_WEIGHTS(MAT_MULS)
     {0},
 };
 /* clang-format on */

@@ -1,6 +1,8 @@
 /* shapes_launch.c - families of kernels, launched as candle's hosts do */
 #include "shapes.h"
 
+#include "../../../kernels/include/gguf/formats.h"
+
 #include <fnmatch.h>
 #include <string.h>
 #include <strings.h>
@@ -326,13 +328,12 @@ static const struct format {
     unsigned elements, nbytes; /* of a block */
     unsigned rows, columns;    /* tile of mul_mat_* */
 } formats[] = {
-    {"q4_0", 32, 18, 128, 64},    {"q4_1", 32, 20, 128, 64},
-    {"q5_0", 32, 22, 64, 128},    {"q5_1", 32, 24, 64, 128},
-    {"q8_0", 32, 34, 64, 128},    {"q2_K", 256, 84, 128, 64},
-    {"q3_K", 256, 110, 128, 128}, {"q4_K", 256, 144, 128, 64},
-    {"q5_K", 256, 176, 128, 64},  {"q6_K", 256, 210, 64, 64},
-    {"iq4_nl", 32, 18, 128, 64},  {"iq4_xs", 256, 136, 128, 64},
-    {"mxfp4", 32, 17, 128, 64},
+#define FORMAT(name, lower, short, type, number, elements, bytes, d, m, tiled, \
+               column, experts, counts, threads, elems, join, row_threads,     \
+               row_columns, rows, cols, passes)                                \
+    {#name, elements, bytes, rows, cols},
+    GGUF_WEIGHTS(FORMAT)
+#undef FORMAT
 };
 
 /* Some kernels are named in lower case. */
@@ -538,9 +539,7 @@ const struct shape_family *shape_family_of(const char *kernel)
 {
     static const struct shape_family families[] = {
         {"mul_mat_vec_*", 3, mat_vec},
-        {"mul_mat_q*", 3, mat_mul},
-        {"mul_mat_iq*", 3, mat_mul},
-        {"mul_mat_mxfp4", 3, mat_mul},
+        {"mul_mat_*", 3, mat_mul},
         {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec},
         {"quantize_q8_1", 2, quantize},
         {"mmvq_gguf_quantize_*", 2, quantize},

@@ -5,6 +5,7 @@
 #include "bounds.h"
 
 #include "../../../kernels/host/attention_args.h"
+#include "../../../kernels/include/gguf/formats.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -449,37 +450,20 @@ static const struct format {
     const char *name;
     unsigned elements, nbytes; /* of a block */
     unsigned threads,
-        each;       /* dequantize_block_*: threads, elements per group */
-    unsigned third; /* argument: 1 blocks, 2 elements */
+        each;      /* dequantize_block_*: threads, elements per group */
+    unsigned unit; /* elements in one of the third argument; 0: none */
 } formats[] = {
-    {"q4_0", 32, 18, 32, 256, 1},
-    {"q4_1", 32, 20, 32, 256, 1},
-    {"q5_0", 32, 22, 256, 512, 2},
-    {"q5_1", 32, 24, 256, 512, 2},
-    {"q8_0", 32, 34, 32, 256, 1},
-    {"q2_K", 256, 84, 64, 256, 0},
-    {"q3_K", 256, 110, 64, 256, 0},
-    {"q4_K", 256, 144, 32, 256, 0},
-    {"q5_K", 256, 176, 64, 256, 0},
-    {"q6_K", 256, 210, 64, 256, 0},
-    {"iq4_nl", 32, 18, 32, 256, 1},
-    {"iq4_xs", 256, 136, 32, 256, 0},
-    {"mxfp4", 32, 17, 32, 256, 1},
-    /* other spellings */
-    {"q2k", 256, 84, 64, 256, 0},
-    {"q3k", 256, 110, 64, 256, 0},
-    {"q4k", 256, 144, 32, 256, 0},
-    {"q5k", 256, 176, 64, 256, 0},
-    {"q6k", 256, 210, 64, 256, 0},
-    {"q2_k", 256, 84, 64, 256, 0},
-    {"q3_k", 256, 110, 64, 256, 0},
-    {"q4_k", 256, 144, 32, 256, 0},
-    {"q5_k", 256, 176, 64, 256, 0},
-    {"q6_k", 256, 210, 64, 256, 0},
-    /* weights that are numbers; others have f16 in their name, too */
-    {"bf16", 1, 2, 256, 512, 2},
-    {"f16", 1, 2, 256, 512, 2},
-};
+#define SPELLED(spelling, elements, bytes, threads, elems, counts)             \
+    {#spelling, elements, bytes, threads, elems, GGUF_UNIT_##counts},
+#define FORMAT(name, lower, short, type, number, elements, bytes, d, m, tiled, \
+               column, experts, counts, threads, elems, ...)                   \
+    SPELLED(name, elements, bytes, threads, elems, counts)                     \
+    SPELLED(lower, elements, bytes, threads, elems, counts)                    \
+    SPELLED(short, elements, bytes, threads, elems, counts)
+#define FLOATS(name, type, number, bytes, threads, elems, ...)                 \
+    SPELLED(name, 1, bytes, threads, elems, elements)
+    /* others have f16 in their name, too */
+    GGUF_WEIGHTS(FORMAT) GGUF_FLOAT_WEIGHTS(FLOATS)};
 
 static const struct format *format_of(const char *kernel)
 {
@@ -507,8 +491,8 @@ static void dequantize(struct bench_launch *l, struct shape_use *use,
     l->block[0] = f->threads;
     bench_arg(l, shape_memory(weights(f, n)));
     bench_arg(l, shape_memory(n * size));
-    if (f->third)
-        bench_arg(l, f->third == 1 ? n / 32 : n);
+    if (f->unit)
+        bench_arg(l, n / f->unit);
     l->nbytes = (double)(weights(f, n) + n * size);
 }
 
