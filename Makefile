@@ -71,7 +71,7 @@ VERSION := $(shell sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack
 HIPFLAGS_unary := -mllvm -disable-machine-licm
 
 # Tiled products in waves of 64: their multiply-adds take half of the cycles there.
-WAVES64_quantized := gfx11% gfx120% gfx12-generic
+WAVES64_quantized = $(KPACK_WMMA_TARGETS)
 
 # Code objects that benchmarks want, or that are goals: build/hsaco/gfx950/NAME.hsaco.
 KPACK_MORE_ARCHS := $(if $(PREBUILT),,$(or $(BENCH_ARCH),sm_90) $(or $(SIM_BENCH_ARCHS),gfx942 gfx1100 gfx1201) \

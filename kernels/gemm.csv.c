@@ -17,6 +17,7 @@
  * The times were fitted on one H200; for other cards only the proportions
  * count.
  */
+#include "../src/target_table.h"
 #include "include/nvidia/gemm/wgmma_shapes.h"
 
 #include <limits.h>
@@ -172,12 +173,16 @@ enum {
     NUM_WARPGROUP_ROWS = sizeof(warpgroup_rows) / sizeof(warpgroup_rows[0])
 };
 
-/* AMD's whose larger tiles of f16 and bf16 are made of several: GemmShape in
- * include/matrix/gemm.h. The last row stands for all other targets. */
+/* AMD's whose larger tiles of f16 and bf16 are made of several, by their matrix
+ * instructions: GemmShape in include/matrix/gemm.h. The last row stands for all
+ * other targets. */
+#define AMD(name, mach, major, minor, step, generic, sramecc, xnack, wave,     \
+            dot4, mfma, ...)                                                   \
+    {#name, mfma >= 3 ? 2 : 1, mfma >= 4 ? 2 : 1, mfma >= 4 ? 1 : 2},
 static const struct {
     const char *target;
     int down, across, room;
-} amd[] = {{"gfx942", 2, 1, 2}, {"gfx950", 2, 2, 1}, {"", 1, 1, 2}};
+} amd[] = {KPK_PROCESSOR_TABLE(AMD){"", 1, 1, 2}};
 enum { NUM_AMD = sizeof(amd) / sizeof(amd[0]) };
 
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
@@ -332,7 +337,8 @@ int main(void)
                 for (int i = 0; i < NUM_PROCESSORS; i++)
                     print_nvidia(layout, type, t, &processors[i]);
                 for (int i = 0; i < NUM_AMD; i++)
-                    print_amd(layout, type, t, i);
+                    if (amd[i].down > 1 || !*amd[i].target)
+                        print_amd(layout, type, t, i);
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
          "0,0,0,0,0,0,0,0");

@@ -43,8 +43,7 @@ static const struct {
     const char *processor;
     const char *generic; /* "" if none covers it */
 } covers[] = {
-#define X(name, mach, major, minor, stepping, generic, sramecc, xnack, wave)   \
-    {#name, generic},
+#define X(name, mach, major, minor, stepping, generic, ...) {#name, generic},
     KPK_PROCESSOR_TABLE(X)
 #undef X
 };

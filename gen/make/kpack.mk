@@ -24,7 +24,8 @@
 #   HIPFLAGS_NAME
 #             more of these, for module NAME alone
 #   WAVES64_NAME
-#             RDNA's targets for which module NAME is compiled in two parts:
+#             RDNA's targets for which module NAME is compiled in two parts,
+#             such as $(KPACK_WMMA_TARGETS):
 #             with -DKPK_WAVES=64 in waves of 64, with -DKPK_WAVES=32 in waves
 #             of 32. Elsewhere KPK_WAVES is not defined. Together the parts must
 #             have every kernel once
@@ -183,13 +184,16 @@ KPACK_WIDE := wide wide-amd wide-nvidia
 KPACK_ASKED_ARCHS := $(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201)
 
 # The rows of the target table as words:
-# name/ISA version/sramecc/xnack/wave/generic
-KPACK_ROWS := $(shell tr -d ' "' <$(KPACK_TARGETS) | \
-  awk -F'[(,)]' '/^X/ {print $$2"/"$$4*1000+$$5*100+$$6"/"$$8"/"$$9"/"$$10"/"$$7}')
+# name/ISA version/sramecc/xnack/wave/wmma/generic, which generic targets have not
+KPACK_ROWS := $(shell tr -d ' "' <$(KPACK_TARGETS) | awk -F'[(,)]' \
+  '/^X/ {own = $$2 ~ /_generic$$/; \
+  print (own ? $$7 : $$2)"/"$$4*1000+$$5*100+$$6"/"$$8"/"$$9"/"$$10"/"$$13"/"(own ? "" : $$7)}')
 KPACK_ROW   = $(filter $(firstword $(subst :, ,$(1)))/%,$(KPACK_ROWS))
 KPACK_FIELD = $(word $(1),$(subst /, ,$(2)))
 KPACK_ISA_VERSION = $(call KPACK_FIELD,2,$(call KPACK_ROW,$(1)))
 KPACK_WAVE_SIZE   = $(call KPACK_FIELD,5,$(call KPACK_ROW,$(1)))
+# Targets with WMMA, for WAVES64_NAME.
+KPACK_WMMA_TARGETS := $(strip $(foreach r,$(KPACK_ROWS),$(if $(filter-out 0,$(call KPACK_FIELD,6,$(r))),$(call KPACK_FIELD,1,$(r)))))
 KPACK_COV = $(if $(filter %-generic,$(firstword $(subst :, ,$(1)))),6,$(or $(COV),5))
 
 # The settings that a processor's features allow, in the order they must have.
@@ -248,7 +252,7 @@ KPACK_OBJECT = $(KPACK_B)/hsaco/$(1)/$(2).$(call KPACK_EXTENSION,$(1))
 # generic target covers, with the same features.
 KPACK_PROCESSOR = $(firstword $(subst :, ,$(1)))
 KPACK_COVERED   = $(firstword $(foreach r,$(KPACK_ROWS),\
-  $(if $(filter $(1),$(call KPACK_FIELD,6,$(r))),$(call KPACK_FIELD,1,$(r)))) $(1))
+  $(if $(filter $(1),$(call KPACK_FIELD,7,$(r))),$(call KPACK_FIELD,1,$(r)))) $(1))
 KPACK_DEVICE_OF = $(patsubst $(call KPACK_PROCESSOR,$(1))%,$(call KPACK_COVERED,$(call KPACK_PROCESSOR,$(1)))%,$(1))
 KPACK_DEVICES = $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip \
   $(foreach a,$(KPACK_AMD_ARCHS),$(call KPACK_DEVICE_OF,$(a)))))

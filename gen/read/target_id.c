@@ -8,10 +8,10 @@
 #include "base/target_table.h"
 
 #define GENERIC_ROW(name, mach, major, minor, step, generic, sramecc, xnack,   \
-                    wave)                                                      \
-    {name, mach, sramecc, xnack, true},
+                    ...)                                                       \
+    {generic, mach, sramecc, xnack, true},
 #define PROCESSOR_ROW(name, mach, major, minor, step, generic, sramecc, xnack, \
-                      wave)                                                    \
+                      ...)                                                     \
     {#name, mach, sramecc, xnack, false},
 static const struct target_processor processors[] = {
     KPK_GENERIC_TABLE(GENERIC_ROW) KPK_PROCESSOR_TABLE(PROCESSOR_ROW)};

@@ -14,6 +14,8 @@
  */
 #pragma once
 
+#include "target_features.h"
+
 #if defined(__CUDACC__) && !defined(__HIP__)
 #define KPK_NVIDIA 1
 #include <cuda_bf16.h>

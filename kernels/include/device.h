@@ -12,6 +12,7 @@
  *   wave_size() lane_id() shfl*()   lanes; groups of 32 on any wave
  *   Pack, load_pack() ...           memory in pieces of up to 16 bytes
  *   LDS_BYTES(name)                 the launch's dynamic shared memory
+ *   KPK_TARGET_WAVE ...             what the target has (target_features.h)
  *
  * A wave is 32 or 64 lanes, and code must be right for both: all lane exchanges
  * here work within aligned groups of 32, unless a width says 64.
@@ -191,7 +192,7 @@ template <u32 mask> DEV u32 lane_xor_word(u32 v)
 #if KPK_NVIDIA
     return __shfl_xor_sync(0xffffffffu, v, mask);
 #else
-#if !defined(__GFX9__)
+#if KPK_TARGET_MAJOR >= 10
     if constexpr (mask <= 15) /* DPP row_xmask */
         return (u32)__builtin_amdgcn_mov_dpp((int)v, 0x160 + mask, 0xf, 0xf,
                                              true);

@@ -12,7 +12,7 @@
 
 #include "device.h"
 
-#if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
+#if KPK_TARGET_MAJOR >= 10 /* RDNA */
 
 /* bits of 2^(i / 1024), rounded, by the series of e^y in multiples of 2^-63 */
 struct power_table {

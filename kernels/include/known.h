@@ -12,7 +12,7 @@ template <typename T> DEV T convert_known(f32 v)
 {
     return convert<T>(v);
 }
-#if !KPK_NVIDIA && !defined(__gfx950__) /* it has an instruction */
+#if !KPK_NVIDIA && !KPK_TARGET_BF16
 template <> inline __device__ bf16 convert_known<bf16>(f32 v)
 {
     const u32 b = bits_as<u32>(v);

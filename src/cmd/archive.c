@@ -64,12 +64,9 @@ static bool fits_label(uint32_t flags, const char *target)
         const char *name;
         uint32_t mach;
     } targets[] = {
-#define PROCESSOR_ROW(name, mach, major, minor, step, generic, sramecc, xnack, \
-                      wave)                                                    \
-    {#name, mach},
-#define GENERIC_ROW(name, mach, major, minor, step, generic, sramecc, xnack,   \
-                    wave)                                                      \
-    {name, mach},
+#define PROCESSOR_ROW(name, mach, ...) {#name, mach},
+#define GENERIC_ROW(name, mach, major, minor, step, generic, ...)              \
+    {generic, mach},
         KPK_PROCESSOR_TABLE(PROCESSOR_ROW) KPK_GENERIC_TABLE(GENERIC_ROW)
 #undef GENERIC_ROW
 #undef PROCESSOR_ROW

@@ -20,7 +20,7 @@ struct processor {
 };
 
 #define PROCESSOR_ROW(name, mach, major, minor, step, generic, sramecc, xnack, \
-                      wave)                                                    \
+                      ...)                                                     \
     {#name, sramecc, xnack},
 static const struct processor processors[] = {
     KPK_PROCESSOR_TABLE(PROCESSOR_ROW)};

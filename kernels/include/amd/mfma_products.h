@@ -18,7 +18,7 @@ DEV MatrixF16 four_units(Pack<u32, 2> a, Pack<u32, 2> b, MatrixF16 sums)
  * subnormal f32. */
 DEV MatrixF16 of_columns(u32 halves)
 {
-#if defined(__gfx90a__)
+#if KPK_TARGET_MFMA == 2
     return __builtin_amdgcn_mfma_f32_16x16x1f32(half_to_float(halves), 1.0f,
                                                 MatrixF16{}, 0, 0, 0);
 #else

@@ -221,7 +221,7 @@ DEV bool any_lane(bool condition)
 {
 #if KPK_NVIDIA
     return __any_sync(0xffffffffu, condition);
-#elif defined(__GFX9__)
+#elif KPK_TARGET_WAVE == 64
     return __builtin_amdgcn_ballot_w64(condition) != 0;
 #else
     return __builtin_amdgcn_ballot_w32(condition) != 0;

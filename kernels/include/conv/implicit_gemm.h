@@ -62,9 +62,9 @@ typedef __amdgpu_buffer_rsrc_t ImageBuffer;
 
 DEV ImageBuffer image_buffer(const void *base)
 {
-#if defined(__GFX9__)
+#if KPK_TARGET_MAJOR == 9
     constexpr int format = 0x00020000; /* 32 bits, no swizzling */
-#elif defined(__GFX10__)
+#elif KPK_TARGET_MAJOR == 10
     constexpr int format = 0x31014000;
 #else
     constexpr int format = 0x31004000;

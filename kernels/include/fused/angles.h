@@ -9,7 +9,7 @@
 
 #include "fused/wide.h"
 
-#if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
+#if KPK_TARGET_MAJOR >= 10 /* RDNA */
 constexpr bool slow_f64 = true;
 
 /* v, on a way that few take: the compiler would go it beside the other way */

@@ -307,8 +307,7 @@ DEV float byte_to_float(u32 q, int i)
 }
 
 /*
- * c plus the four products of signed bytes. Only this section knows which
- * processors have an instruction for dot4.
+ * c plus the four products of signed bytes
  */
 #if KPK_NVIDIA
 constexpr bool has_dot4 = true;
@@ -317,20 +316,14 @@ DEV int dot4(u32 a, u32 b, int c)
 {
     return __dp4a((int)a, (int)b, c);
 }
-#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) ||     \
-    defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) ||       \
-    defined(__gfx950__) || defined(__gfx9_4_generic__) ||                      \
-    defined(__gfx1011__) || defined(__gfx1012__) || defined(__gfx1030__) ||    \
-    defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||    \
-    defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__) ||    \
-    defined(__gfx10_3_generic__)
+#elif KPK_TARGET_DOT4 == 1
 constexpr bool has_dot4 = true;
 
 DEV int dot4(u32 a, u32 b, int c)
 {
     return __builtin_amdgcn_sdot4((int)a, (int)b, c, false);
 }
-#elif defined(__GFX11__) || defined(__GFX12__)
+#elif KPK_TARGET_DOT4 == 2
 constexpr bool has_dot4 = true;
 
 DEV int dot4(u32 a, u32 b, int c)

@@ -12,8 +12,7 @@
 #include "map/apply.h"
 #include "unary_math.h"
 
-#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__) ||       \
-    defined(__gfx9_4_generic__)
+#if KPK_TARGET_PK32
 #define KPK_PACKED_F32 1
 #else
 #define KPK_PACKED_F32 0

@@ -56,23 +56,22 @@
 /* 16 bytes of a row */
 typedef Pack<u32, 4> Piece;
 
-#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) ||       \
-    defined(__gfx950__) || defined(__gfx9_4_generic__)
+#if KPK_TARGET_MFMA
 #define KPK_MFMA 1
 #else
 #define KPK_MFMA 0
 #endif
 /* pairs of f16 that AMD's matrix instructions multiply in a clock and unit */
-#if defined(__gfx950__)
+#if KPK_TARGET_MFMA >= 4
 constexpr u32 matrix_rate = 2048;
-#elif KPK_MFMA && !defined(__gfx908__) && !defined(__gfx90a__)
+#elif KPK_TARGET_MFMA == 3
 constexpr u32 matrix_rate = 1024;
 #else
 constexpr u32 matrix_rate = 512;
 #endif
-#if defined(__GFX12__) && !defined(__gfx1250__) && !defined(__gfx1251__)
+#if KPK_TARGET_WMMA == 12
 #define KPK_WMMA 12
-#elif defined(__GFX11__)
+#elif KPK_TARGET_WMMA == 11
 #define KPK_WMMA 11
 #else
 #define KPK_WMMA 0
@@ -83,7 +82,7 @@ constexpr u32 matrix_rate = 512;
 #error "this target has no row for waves of 64"
 #endif
 
-#if KPK_NVIDIA || (!defined(__GFX9__) && !KPK_WMMA_WIDE)
+#if KPK_TARGET_WAVE != 64 && !KPK_WMMA_WIDE
 constexpr u32 matrix_wave = 32;
 #else
 constexpr u32 matrix_wave = 64;
@@ -112,11 +111,7 @@ template <typename V> DEV V piece_part(const Piece &c, u32 i)
 
 DEV f32 f16_pair_dot(u32 a, u32 b, f32 sum)
 {
-#if !KPK_NVIDIA && __has_builtin(__builtin_amdgcn_fdot2) &&                    \
-    (defined(__gfx906__) || defined(__gfx1011__) || defined(__gfx1012__) ||    \
-     defined(__gfx1030__) || defined(__gfx1031__) || defined(__gfx1032__) ||   \
-     defined(__gfx1033__) || defined(__gfx1034__) || defined(__gfx1035__) ||   \
-     defined(__gfx1036__) || defined(__gfx10_3_generic__))
+#if KPK_TARGET_DOT4 == 1 && !KPK_TARGET_MFMA /* have v_dot2_f32_f16, too */
     typedef _Float16 half2 __attribute__((ext_vector_type(2)));
 
     return __builtin_amdgcn_fdot2(bits_as<half2>(a), bits_as<half2>(b), sum,
@@ -266,24 +261,24 @@ constexpr u32 unit_pieces = 4, lane_pieces = 1, unit_results = 4;
         }                                                                      \
     };
 MATRIX_OP(f32, float, f32_16x16x4f32)
-#if defined(__gfx950__)
+#if KPK_TARGET_MFMA >= 4
 MATRIX_OP(f16, MatrixH8, f32_16x16x32_f16)
 MATRIX_OP(bf16, MatrixB8, f32_16x16x32_bf16)
 MATRIX_OP(i8, MatrixI4, i32_16x16x64_i8)
 #else
 MATRIX_OP(f16, MatrixH4, f32_16x16x16f16)
-#if defined(__gfx908__)
+#if KPK_TARGET_MFMA == 1
 MATRIX_OP(bf16, MatrixS2, f32_16x16x8bf16)
 #else
 MATRIX_OP(bf16, MatrixS4, f32_16x16x16bf16_1k)
 #endif
-#if defined(__gfx908__) || defined(__gfx90a__)
+#if KPK_TARGET_MFMA <= 2
 MATRIX_OP(i8, int, i32_16x16x16i8)
 #else
 MATRIX_OP(i8, long, i32_16x16x32_i8)
 #endif
 #endif
-#if !defined(__gfx908__)
+#if KPK_TARGET_MFMA >= 2
 MATRIX_OP(f64, double, f64_16x16x4f64)
 #endif
 

@@ -100,8 +100,7 @@ template <typename T> struct round_weights {
         return bits_as<u32>(v);
     }
 };
-#if !KPK_NVIDIA && !defined(__gfx950__) && !defined(__gfx1250__) &&            \
-    !defined(__gfx1251__)
+#if !KPK_NVIDIA && !KPK_TARGET_BF16
 template <> struct round_weights<bf16> {
     static DEV_MEMBER f32 scale(f32 v)
     {

@@ -126,7 +126,7 @@ DEV int tile_eighth(int row, int block, int eighth)
  * find words e of both blocks, then words e + 4: so each instruction has a
  * half.
  */
-#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
+#if KPK_TARGET_MFMA >= 3
 #define KPK_TILE_RAW 1
 template <class F> constexpr bool tile_is_raw = true;
 #else

@@ -31,7 +31,7 @@ template <typename T> DEV T number_below(T v)
 /* the upper 53 bits as a fraction */
 DEV f64 wide_fraction(u64 bits)
 {
-#if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
+#if KPK_TARGET_MAJOR >= 10
     /* Assembled from bits: RDNA runs f64 at a sixteenth of the rate, and has no
      * conversion of 64 bits. */
     if (bits >> 32 != 0) {

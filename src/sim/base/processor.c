@@ -1,4 +1,4 @@
-/* processor.c - the table of processors, and the devices of this process
+/* processor.c - a card for each processor, and the devices of this process
  *
  * Register-file facts (granules, VGPRs, waves) follow LLVM's AMDGPU back end;
  * compute units, clocks and caches are those of one well-known product each.
@@ -7,6 +7,8 @@
  */
 #define _GNU_SOURCE
 #include "processor.h"
+
+#include "target_table.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -23,14 +25,13 @@ enum { MAX_DEVICES = 64 };
  * AGPRs (in a file of their own or in one with the VGPRs), SIMDs in a CU.
  */
 #define VEGA                                                                   \
-    .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 10,           \
-    .vgprs_per_simd = 256, .vgpr_granule32 = 4, .vgpr_granule64 = 4,           \
-    .lds_nbytes = KiB(64)
+    .simds_per_cu = 4, .max_waves_per_simd = 10, .vgprs_per_simd = 256,        \
+    .vgpr_granule32 = 4, .vgpr_granule64 = 4, .lds_nbytes = KiB(64)
 #define CDNA2                                                                  \
-    .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 8,            \
-    .vgprs_per_simd = 512, .vgpr_granule32 = 8, .vgpr_granule64 = 8,           \
-    .packed_work_item_ids = true, .accum_vgprs = true, .unified_vgprs = true
-#define RDNA .default_wave = 32, .simds_per_cu = 2, .lds_nbytes = KiB(64)
+    .simds_per_cu = 4, .max_waves_per_simd = 8, .vgprs_per_simd = 512,         \
+    .vgpr_granule32 = 8, .vgpr_granule64 = 8, .packed_work_item_ids = true,    \
+    .accum_vgprs = true, .unified_vgprs = true
+#define RDNA .simds_per_cu = 2, .lds_nbytes = KiB(64)
 #define RDNA1                                                                  \
     RDNA, .max_waves_per_simd = 20, .vgprs_per_simd = 1024,                    \
           .vgpr_granule32 = 8, .vgpr_granule64 = 4
@@ -47,53 +48,59 @@ enum { MAX_DEVICES = 64 };
           .vgpr_granule32 = 24, .vgpr_granule64 = 12,                          \
           .packed_work_item_ids = true, .architected_flat_scratch = true
 #define CDNA5                                                                  \
-    .default_wave = 32, .simds_per_cu = 4, .max_waves_per_simd = 16,           \
-    .vgprs_per_simd = 1024, .vgpr_granule32 = 16, .vgpr_granule64 = 16,        \
-    .packed_work_item_ids = true, .architected_flat_scratch = true
-#define SRAMECC .has_sramecc = true
-#define XNACK .has_xnack = true
+    .simds_per_cu = 4, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,       \
+    .vgpr_granule32 = 16, .vgpr_granule64 = 16, .packed_work_item_ids = true,  \
+    .architected_flat_scratch = true
 #define FLAT .architected_flat_scratch = true
 
 /* clang-format off */
+/* A card for each processor of target_table.h. */
+#define CARD(cus, mhz, mem_mhz, bits, l2, gib, label, ...)                                    \
+    .product = label, .compute_units = cus, .clock_khz = mhz * 1000u,                         \
+    .memory_clock_khz = mem_mhz * 1000u, .memory_bus_bits = bits, .l2_nbytes = l2,            \
+    .memory_nbytes = GiB(gib), __VA_ARGS__
+#define NO_CARD .product = NULL /* not simulated */
+/*                        CUs   MHz   mem   bus  L2           GiB product, features */
+#define CARD_gfx900  CARD( 64, 1500,  945, 2048, KiB(4096),    8, "AMD Radeon Instinct MI25 (simulated)", VEGA)
+#define CARD_gfx902  CARD( 11, 1250, 1200,  128, KiB(1024),    4, "AMD Radeon Vega 11 (simulated)", VEGA)
+#define CARD_gfx904  CARD( 20, 1300,  700, 1024, KiB(2048),    4, "AMD Radeon Pro Vega 20 (simulated)", VEGA)
+#define CARD_gfx906  CARD( 60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)", VEGA)
+#define CARD_gfx908  CARD(120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)", VEGA, .accum_vgprs = true)
+#define CARD_gfx909  CARD(  3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)", VEGA)
+#define CARD_gfx90a  CARD(104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)", CDNA2, .drops_fine_atomics = true, .lds_nbytes = KiB(64))
+#define CARD_gfx90c  CARD(  8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)", VEGA)
+#define CARD_gfx942  CARD(304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)", CDNA2, FLAT, .lds_nbytes = KiB(64))
+#define CARD_gfx950  CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)", CDNA2, FLAT, .lds_nbytes = KiB(160))
+#define CARD_gfx1010 CARD( 40, 1905,  875,  256, KiB(4096),    8, "AMD Radeon RX 5700 XT (simulated)", RDNA1)
+#define CARD_gfx1011 CARD( 40, 1450, 1000, 2048, KiB(4096),    8, "AMD Radeon Pro V520 (simulated)", RDNA1)
+#define CARD_gfx1012 CARD( 22, 1845,  875,  128, KiB(2048),    4, "AMD Radeon RX 5500 XT (simulated)", RDNA1)
+#define CARD_gfx1013 CARD( 24, 1500,  875,  256, KiB(4096),    4, "AMD BC-250 (simulated)", RDNA1)
+#define CARD_gfx1030 CARD( 80, 2310, 1000,  256, KiB(4096),   16, "AMD Radeon RX 6900 XT (simulated)", RDNA2)
+#define CARD_gfx1031 CARD( 40, 2581, 1000,  192, KiB(3072),   12, "AMD Radeon RX 6700 XT (simulated)", RDNA2)
+#define CARD_gfx1032 CARD( 32, 2589, 1000,  128, KiB(2048),    8, "AMD Radeon RX 6600 XT (simulated)", RDNA2)
+#define CARD_gfx1033 CARD(  8, 1600, 1375,  128, KiB(1024),    4, "AMD Custom GPU 0405 (simulated)", RDNA2)
+#define CARD_gfx1034 CARD( 16, 2815, 1124,   64, KiB(1024),    4, "AMD Radeon RX 6500 XT (simulated)", RDNA2)
+#define CARD_gfx1035 CARD( 12, 2400, 2400,  128, KiB(2048),    4, "AMD Radeon 680M (simulated)", RDNA2)
+#define CARD_gfx1036 CARD(  2, 2200, 2600,  128, KiB(256),     4, "AMD Radeon Graphics (simulated)", RDNA2)
+#define CARD_gfx1100 CARD( 96, 2500, 1250,  384, KiB(6144),   16, "AMD Radeon RX 7900 XTX (simulated)", RDNA3_BIG)
+#define CARD_gfx1101 CARD( 60, 2430, 1219,  256, KiB(4096),   16, "AMD Radeon RX 7800 XT (simulated)", RDNA3_BIG)
+#define CARD_gfx1102 CARD( 32, 2655, 1124,  128, KiB(2048),    8, "AMD Radeon RX 7600 (simulated)", RDNA3)
+#define CARD_gfx1103 CARD( 12, 2700, 2800,  128, KiB(2048),    4, "AMD Radeon 780M (simulated)", RDNA3)
+#define CARD_gfx1150 CARD( 16, 2900, 2800,  128, KiB(2048),    4, "AMD Radeon 890M (simulated)", RDNA3)
+#define CARD_gfx1151 CARD( 40, 2900, 2000,  256, KiB(2048),   16, "AMD Radeon 8060S (simulated)", RDNA3_BIG)
+#define CARD_gfx1152 CARD(  8, 3000, 2800,  128, KiB(1024),    4, "AMD Radeon 860M (simulated)", RDNA3)
+#define CARD_gfx1153 CARD(  4, 2800, 2800,  128, KiB(1024),    4, "AMD Radeon 840M (simulated)", RDNA3)
+#define CARD_gfx1200 CARD( 32, 3320, 1258,  128, KiB(4096),   16, "AMD Radeon RX 9060 XT (simulated)", RDNA3_BIG)
+#define CARD_gfx1201 CARD( 64, 2970, 1258,  256, KiB(8192),   16, "AMD Radeon RX 9070 XT (simulated)", RDNA3_BIG)
+#define CARD_gfx1250 CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct gfx1250 (simulated)", CDNA5, .lds_nbytes = KiB(320))
+#define CARD_gfx1251 NO_CARD
+
 static const struct sim_target targets[] = {
-#define X(gfx, generic_, mach_, maj, min, step, cus, mhz, mem_mhz, bits, l2, gib, label, ...) \
-    {.name = gfx, .generic = generic_, .product = label, .mach = mach_,                       \
-     .major = maj, .minor = min, .stepping = step, .compute_units = cus,                      \
-     .clock_khz = mhz * 1000u, .memory_clock_khz = mem_mhz * 1000u, .memory_bus_bits = bits,  \
-     .l2_nbytes = l2, .memory_nbytes = GiB(gib), __VA_ARGS__},
-    /* name      generic            MACH  version     CUs   MHz   mem   bus  L2           GiB product, features */
-    X("gfx900",  "gfx9-generic",    0x2c,  9, 0,  0,  64, 1500,  945, 2048, KiB(4096),    8, "AMD Radeon Instinct MI25 (simulated)", VEGA, XNACK)
-    X("gfx902",  "gfx9-generic",    0x2d,  9, 0,  2,  11, 1250, 1200,  128, KiB(1024),    4, "AMD Radeon Vega 11 (simulated)", VEGA, XNACK)
-    X("gfx904",  "gfx9-generic",    0x2e,  9, 0,  4,  20, 1300,  700, 1024, KiB(2048),    4, "AMD Radeon Pro Vega 20 (simulated)", VEGA, XNACK)
-    X("gfx906",  "gfx9-generic",    0x2f,  9, 0,  6,  60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)", VEGA, SRAMECC, XNACK)
-    X("gfx908",  NULL,              0x30,  9, 0,  8, 120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)", VEGA, SRAMECC, XNACK, .accum_vgprs = true)
-    X("gfx909",  "gfx9-generic",    0x31,  9, 0,  9,   3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)", VEGA, XNACK)
-    X("gfx90a",  NULL,              0x3f,  9, 0, 10, 104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)", CDNA2, .drops_fine_atomics = true, SRAMECC, XNACK, .lds_nbytes = KiB(64))
-    X("gfx90c",  "gfx9-generic",    0x32,  9, 0, 12,   8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)", VEGA, XNACK)
-    X("gfx942",  "gfx9-4-generic",  0x4c,  9, 4,  2, 304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)", CDNA2, SRAMECC, XNACK, FLAT, .lds_nbytes = KiB(64))
-    X("gfx950",  "gfx9-4-generic",  0x4f,  9, 5,  0, 256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)", CDNA2, SRAMECC, XNACK, FLAT, .lds_nbytes = KiB(160))
-    X("gfx1010", "gfx10-1-generic", 0x33, 10, 1,  0,  40, 1905,  875,  256, KiB(4096),    8, "AMD Radeon RX 5700 XT (simulated)", RDNA1, XNACK)
-    X("gfx1011", "gfx10-1-generic", 0x34, 10, 1,  1,  40, 1450, 1000, 2048, KiB(4096),    8, "AMD Radeon Pro V520 (simulated)", RDNA1, XNACK)
-    X("gfx1012", "gfx10-1-generic", 0x35, 10, 1,  2,  22, 1845,  875,  128, KiB(2048),    4, "AMD Radeon RX 5500 XT (simulated)", RDNA1, XNACK)
-    X("gfx1013", "gfx10-1-generic", 0x42, 10, 1,  3,  24, 1500,  875,  256, KiB(4096),    4, "AMD BC-250 (simulated)", RDNA1, XNACK)
-    X("gfx1030", "gfx10-3-generic", 0x36, 10, 3,  0,  80, 2310, 1000,  256, KiB(4096),   16, "AMD Radeon RX 6900 XT (simulated)", RDNA2)
-    X("gfx1031", "gfx10-3-generic", 0x37, 10, 3,  1,  40, 2581, 1000,  192, KiB(3072),   12, "AMD Radeon RX 6700 XT (simulated)", RDNA2)
-    X("gfx1032", "gfx10-3-generic", 0x38, 10, 3,  2,  32, 2589, 1000,  128, KiB(2048),    8, "AMD Radeon RX 6600 XT (simulated)", RDNA2)
-    X("gfx1033", "gfx10-3-generic", 0x39, 10, 3,  3,   8, 1600, 1375,  128, KiB(1024),    4, "AMD Custom GPU 0405 (simulated)", RDNA2)
-    X("gfx1034", "gfx10-3-generic", 0x3e, 10, 3,  4,  16, 2815, 1124,   64, KiB(1024),    4, "AMD Radeon RX 6500 XT (simulated)", RDNA2)
-    X("gfx1035", "gfx10-3-generic", 0x3d, 10, 3,  5,  12, 2400, 2400,  128, KiB(2048),    4, "AMD Radeon 680M (simulated)", RDNA2)
-    X("gfx1036", "gfx10-3-generic", 0x45, 10, 3,  6,   2, 2200, 2600,  128, KiB(256),     4, "AMD Radeon Graphics (simulated)", RDNA2)
-    X("gfx1100", "gfx11-generic",   0x41, 11, 0,  0,  96, 2500, 1250,  384, KiB(6144),   16, "AMD Radeon RX 7900 XTX (simulated)", RDNA3_BIG)
-    X("gfx1101", "gfx11-generic",   0x46, 11, 0,  1,  60, 2430, 1219,  256, KiB(4096),   16, "AMD Radeon RX 7800 XT (simulated)", RDNA3_BIG)
-    X("gfx1102", "gfx11-generic",   0x47, 11, 0,  2,  32, 2655, 1124,  128, KiB(2048),    8, "AMD Radeon RX 7600 (simulated)", RDNA3)
-    X("gfx1103", "gfx11-generic",   0x44, 11, 0,  3,  12, 2700, 2800,  128, KiB(2048),    4, "AMD Radeon 780M (simulated)", RDNA3)
-    X("gfx1150", "gfx11-generic",   0x43, 11, 5,  0,  16, 2900, 2800,  128, KiB(2048),    4, "AMD Radeon 890M (simulated)", RDNA3)
-    X("gfx1151", "gfx11-generic",   0x4a, 11, 5,  1,  40, 2900, 2000,  256, KiB(2048),   16, "AMD Radeon 8060S (simulated)", RDNA3_BIG)
-    X("gfx1152", "gfx11-generic",   0x55, 11, 5,  2,   8, 3000, 2800,  128, KiB(1024),    4, "AMD Radeon 860M (simulated)", RDNA3)
-    X("gfx1153", "gfx11-generic",   0x58, 11, 5,  3,   4, 2800, 2800,  128, KiB(1024),    4, "AMD Radeon 840M (simulated)", RDNA3)
-    X("gfx1200", "gfx12-generic",   0x48, 12, 0,  0,  32, 3320, 1258,  128, KiB(4096),   16, "AMD Radeon RX 9060 XT (simulated)", RDNA3_BIG)
-    X("gfx1201", "gfx12-generic",   0x4e, 12, 0,  1,  64, 2970, 1258,  256, KiB(8192),   16, "AMD Radeon RX 9070 XT (simulated)", RDNA3_BIG)
-    X("gfx1250", NULL,              0x49, 12, 5,  0, 256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct gfx1250 (simulated)", CDNA5, .lds_nbytes = KiB(320))
+#define X(gfx, mach_, maj, min, step, generic_, sramecc, xnack, wave, ...)                    \
+    {.name = #gfx, .generic = sizeof(generic_) > 1 ? generic_ : NULL, .mach = mach_,          \
+     .major = maj, .minor = min, .stepping = step, .has_sramecc = sramecc,                    \
+     .has_xnack = xnack, .default_wave = wave, CARD_##gfx},
+    KPK_PROCESSOR_TABLE(X)
 #undef X
 };
 
@@ -102,12 +109,9 @@ static const struct {
     const char *name;
     bool sramecc, xnack;
 } generics[] = {
-    {"gfx9-generic",    false, true},
-    {"gfx9-4-generic",  true,  true},
-    {"gfx10-1-generic", false, true},
-    {"gfx10-3-generic", false, false},
-    {"gfx11-generic",   false, false},
-    {"gfx12-generic",   false, false},
+#define X(gfx, mach, maj, min, step, generic, sramecc, xnack, ...) {generic, sramecc, xnack},
+    KPK_GENERIC_TABLE(X)
+#undef X
 };
 /* clang-format on */
 
@@ -125,7 +129,7 @@ const struct sim_target *sim_target_by_name(const char *name)
     size_t i;
 
     for (i = 0; i < COUNT(targets); i++)
-        if (strcmp(targets[i].name, name) == 0)
+        if (targets[i].product && strcmp(targets[i].name, name) == 0)
             return &targets[i];
     return NULL;
 }
@@ -135,7 +139,7 @@ const struct sim_target *sim_target_by_mach(unsigned mach)
     size_t i;
 
     for (i = 0; i < COUNT(targets); i++)
-        if (targets[i].mach == mach)
+        if (targets[i].product && targets[i].mach == mach)
             return &targets[i];
     return NULL;
 }
