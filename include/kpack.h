@@ -1171,10 +1171,11 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
 
 /*
  * A file kernels/NAME.csv becomes a constant table of module NAME. A row is
- * about one kernel (column `kernel`), on one processor if the file has a column
- * `target`. Every further column has a type. Tables, rows and columns are
- * numbered from 0. Rows are sorted by kernel; those of one kernel keep the
- * file's order. Nothing here needs a device or allocates.
+ * about one kernel (column `kernel`). A column `target` says on which
+ * processor, or, as "gfx1*" does, on which of AMD's, by the beginning of their
+ * names. Every further column has a type. Tables, rows and columns are numbered
+ * from 0. Rows are sorted by kernel; those of one kernel keep the file's order.
+ * Nothing here needs a device or allocates.
  *
  * In an imported pack (gen/README.md) each file is a module, for instance
  * "bf16gemm/tile_64x64". The CSV files of a folder are tables of a module of
@@ -1217,7 +1218,8 @@ kpk_status kpk_table_find_column(const kpk_module *module, size_t table,
 
 typedef struct kpk_row {
     const char *kernel; /* the row's kernel */
-    const char *target; /* its processor, "gfx942"; "" for any */
+    const char *target; /* its processor, "gfx942"; all of AMD's that begin
+                           so, "gfx1*"; "" for any */
     const char *module; /* the kernel's module */
 } kpk_row;
 

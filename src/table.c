@@ -209,16 +209,20 @@ kpk_status kpk_table_numbers(const kpk_module *module, size_t table, size_t row,
     return KPK_OK;
 }
 
-/* Is the row for this processor? A target ID's settings do not matter. */
+/* Is the row for this processor, or for all that begin so, "gfx1*"? A target
+ * ID's settings do not matter. */
 bool kpk_i_for_target(const kpk_module *module, const struct kpk_row_key *key,
                       const char *target)
 {
     const char *processor = kpk_i_string(module, key->target);
     const size_t n = strlen(processor);
 
-    return n == 0 || !target ||
-           (strncmp(processor, target, n) == 0 &&
-            (target[n] == '\0' || target[n] == ':'));
+    if (n == 0 || !target)
+        return true;
+    if (processor[n - 1] == '*')
+        return strncmp(processor, target, n - 1) == 0;
+    return strncmp(processor, target, n) == 0 &&
+           (target[n] == '\0' || target[n] == ':');
 }
 
 /* The rows of one kernel stand together, by its name: the first that is not

@@ -84,6 +84,21 @@ bool config_is_processor(const char *name)
     return *digits && digits[strspn(digits, "0123456789")] == '\0';
 }
 
+/* A processor, or the beginning of some of AMD's, "gfx1*". */
+static bool names_processors(const char *target)
+{
+    const size_t n = strlen(target);
+
+    if (n == 0 || target[n - 1] != '*')
+        return config_is_processor(target);
+#define X(processor, ...)                                                      \
+    if (strncmp(target, #processor, n - 1) == 0)                               \
+        return true;
+    KPK_PROCESSOR_TABLE(X)
+#undef X
+    return false;
+}
+
 static const char *target_of(const struct config_table *t, size_t csv_row)
 {
     return t->target_column < t->csv->ncolumns
@@ -100,7 +115,7 @@ static bool count_rows(struct config_table *t, const struct codeobj *co,
         const char *target = target_of(t, row);
         const size_t before = t->table.nrows;
 
-        if (*target && !config_is_processor(target))
+        if (*target && !names_processors(target))
             return fail(t, row, error, "no such processor:", target);
         for (size_t k = 0; k < co->nkernels; k++)
             t->table.nrows += fnmatch(glob, co->kernels[k].name, 0) == 0;

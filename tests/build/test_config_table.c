@@ -84,6 +84,11 @@ static void test_a_glob_is_a_row_for_each_kernel(void **state)
     assert_non_null(t);
     assert_int_equal(t->table.ncolumns, 0);
     assert_string_equal(t->table.rows[0].target, "gfx942");
+    config_table_free(t);
+    t = read_text("kernel,target\none,gfx*\ntwo,gfx12*\n", ".plan.csv", error);
+    assert_non_null(t);
+    assert_string_equal(t->table.rows[0].target, "gfx*");
+    assert_string_equal(t->table.rows[1].target, "gfx12*");
     assert_non_null(strstr(t->name, ".plan"));
     assert_null(strstr(t->name, ".csv"));
     config_table_free(t);
@@ -98,6 +103,8 @@ static void test_what_is_no_table_is_refused_by_line(void **state)
         {"kernel,block\none,1\nthree,2\n",
          ":3: the module has no kernel 'three'"},
         {"kernel,target\none,gfx1\n", ":2: no such processor: 'gfx1'"},
+        {"kernel,target\none,gfx13*\n", ":2: no such processor: 'gfx13*'"},
+        {"kernel,target\none,g*2\n", ":2: no such processor: 'g*2'"},
         {"kernel,block\none,1\ntwo,x\n",
          ":3: column block holds numbers above this line, but not 'x'"},
         {"kernel,block\none,1e999\ntwo,1\n", NULL}, /* no number: a text */

@@ -18,7 +18,7 @@
  */
 static const char strings[] = "\0m\0gemm\0other\0gfx942\0block_x\0grid_x_each\0"
                               "min_columns\0max_columns\0tile_n\0cost\0kind\0"
-                              "wide\0tall\0grid_x_loops\0grid_y_each";
+                              "wide\0tall\0grid_x_loops\0grid_y_each\0gfx1*";
 enum {
     S_M = 1,
     S_GEMM = 3,
@@ -34,7 +34,8 @@ enum {
     S_WIDE = 82,
     S_TALL = 87,
     S_LOOPS = 92,
-    S_EACH_Y = 105
+    S_EACH_Y = 105,
+    S_GFX1 = 117
 };
 
 static const struct kpk_kernel_desc kernels[] = {{S_GEMM, 0, 0, 0},
@@ -76,6 +77,7 @@ static void test_strings_of_the_test_stand_where_it_says(void **state)
     assert_string_equal(strings + S_TALL, "tall");
     assert_string_equal(strings + S_LOOPS, "grid_x_loops");
     assert_string_equal(strings + S_EACH_Y, "grid_y_each");
+    assert_string_equal(strings + S_GFX1, "gfx1*");
 }
 
 static void test_table_is_found_by_name(void **state)
@@ -417,6 +419,20 @@ static void test_shape_follows_target_and_columns(void **state)
     assert_int_equal(kpk_module_shape(&module, 2, NULL, 1, 1, &s), KPK_ERR_ARG);
 }
 
+static void test_row_is_for_processors_that_begin_as_its_target(void **state)
+{
+    static const struct kpk_row_key key = {0, S_GFX1, 0};
+    static const char *const its[] = {"gfx1030", "gfx1201", "gfx12-generic"};
+    static const char *const others[] = {"gfx942:xnack-", "gfx", "sm_120", ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(its) / sizeof(its[0]); i++)
+        assert_true(kpk_i_for_target(&module, &key, its[i]));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(kpk_i_for_target(&module, &key, others[i]));
+    assert_true(kpk_i_for_target(&module, &key, NULL));
+}
+
 /* The grid that a kernel needs is one that HIP launches, or it is refused;
  * only kernels that loop get a smaller one. */
 static void test_shape_covers_all_or_is_refused(void **state)
@@ -632,6 +648,7 @@ int main(void)
         cmocka_unit_test(test_select_agrees_with_a_plain_search_of_many_rows),
         cmocka_unit_test(test_select_refuses_a_column_that_is_not_there),
         cmocka_unit_test(test_shape_follows_target_and_columns),
+        cmocka_unit_test(test_row_is_for_processors_that_begin_as_its_target),
         cmocka_unit_test(test_shape_covers_all_or_is_refused),
         cmocka_unit_test(test_every_call_refuses_numbers_that_are_too_large),
         cmocka_unit_test(test_conditions_that_mean_nothing_hold_for_nothing),
