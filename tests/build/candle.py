@@ -1,30 +1,17 @@
 """candle.py - the pack against candle's kernels
 
-usage: candle.py KPACK CANDLE.csv EXTENSIONS.txt
+usage: candle.py KPACK CANDLE.csv [--others]
 
-Every kernel in CANDLE.csv must be in the pack, with those arguments, and what
-the pack has beyond them must be exactly what EXTENSIONS.txt lists.
-Prints what is wrong. Of a pack without all modules, those it has are checked.
+Every kernel in CANDLE.csv must be in the pack, with those arguments, and every
+name with f8_e4m3 or fp8_e4m3 has a second one with f8e4m3. Prints what is wrong;
+of a pack without all modules, those it has are checked. With --others it prints
+the kernels that candle does not have.
 """
 import csv
-import itertools
 import json
 import re
 import subprocess
 import sys
-
-
-def expand(pattern):
-    """a{b,c}d: abd and acd"""
-    parts = [part.split(",") for part in re.split("[{}]", pattern)]
-    return {"".join(choice) for choice in itertools.product(*parts)}
-
-
-def listed_extensions(path):
-    """the names in a file of patterns"""
-    with open(path, encoding="ascii") as file:
-        patterns = [line.strip() for line in file if line[0] not in "#\n"]
-    return set().union(*map(expand, patterns))
 
 
 def second_names(names):
@@ -48,34 +35,41 @@ def output(kpack, *words):
     return json.loads(run.stdout)["modules"]
 
 
-def differences(kpack, candle_csv, extensions):
-    with open(candle_csv, encoding="ascii") as file:
-        rows = list(csv.DictReader(r for r in file if r[0] != "#"))
-    modules = [m["name"] for m in output(kpack, "list")]
-    kernels = {
-        kernel["name"]: [(a["offset"], a["nbytes"], a["kind"])
-                         for a in kernel["args"]]
-        for module in modules
-        for info in output(kpack, "info", module)
-        for kernel in info["kernels"]
-    }
+def kernels_of(kpack):
+    """a module's name, and its kernels' arguments by their names"""
+    for module in output(kpack, "list"):
+        yield module["name"], {
+            kernel["name"]: [(a["offset"], a["nbytes"], a["kind"])
+                             for a in kernel["args"]]
+            for info in output(kpack, "info", module["name"])
+            for kernel in info["kernels"]
+        }
+
+
+def differences(rows, modules):
     for row in rows:
         name, want = row["kernel"], layout(row["arguments"])
-        if row["module"] in modules and kernels.get(name) != want:
+        kernels = modules.get(row["module"], {name: want})
+        if kernels.get(name) != want:
             yield f"{name}: wanted {want}, got {kernels.get(name)}"
-    candle = {row["kernel"] for row in rows}
-    more = listed_extensions(extensions)
-    for name in sorted(more & candle):
-        yield f"{name}: no extension, candle has it"
-    more |= second_names(candle | more)
-    for name in sorted(set(kernels) - candle - more):
-        yield f"{name}: neither candle's nor listed as an extension"
-    if {row["module"] for row in rows} | {"vector_add"} <= set(modules):
-        for name in sorted(more - set(kernels)):
-            yield f"{name}: an extension that is not there"
+    for kernels in modules.values():
+        for name in sorted(second_names(kernels) - set(kernels)):
+            yield f"{name}: a second name that is not there"
+
+
+def main(kpack, candle_csv, *options):
+    with open(candle_csv, encoding="ascii") as file:
+        rows = list(csv.DictReader(r for r in file if r[0] != "#"))
+    modules = dict(kernels_of(kpack))
+    if options == ("--others",):
+        known = {row["kernel"] for row in rows}
+        names = set().union(*modules.values())
+        print("\n".join(sorted(names - known - second_names(names))))
+        return 0
+    found = list(differences(rows, modules))
+    print("\n".join(found))
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    found = list(differences(*sys.argv[1:]))
-    print("\n".join(found))
-    sys.exit(1 if found else 0)
+    sys.exit(main(*sys.argv[1:]))

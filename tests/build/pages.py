@@ -1,12 +1,16 @@
 """pages.py - what the pages claim, held against the tree
 
 usage: pages.py KPACK PAGE...
+       pages.py --write PAGE...
 
 Checks of every page that its links lead somewhere; that a block of code below
 a comment `from: FILE` stands in that file; that the goals of make, the commands
-of kpack, the files and the names of the library that it mentions are there; that a
-table of GPUs has all processors of target_table.h, and that the list of endings
-is the one of imported.c. Prints what is wrong. The tables of settings are settings.py's.
+of kpack, the files and the names of the library that it mentions are there;
+that a table below a comment `made: NAME` is what the sources say, and a table of
+modules has each of kernels/; that a table of GPUs has all processors of
+target_table.h, and the list of endings is the one of imported.c. Prints what is
+wrong, or with --write writes tables anew that are made. The tables of settings
+are settings.py's.
 """
 import glob
 import os
@@ -143,12 +147,66 @@ def wrong_mentions(tree, page, text):
                 yield f"{mention}: no such file"
 
 
+def rows_of(header, table):
+    """the columns of each row of an X macro"""
+    body = re.search(r"#define %s\(X\)((?:.*\\\n)*.*)\n" % table, read(header)).group(1)
+    for row in re.findall(r"\bX\(([^()]*)\)", body):
+        yield [column.strip(' "') for column in row.split(",")]
+
+
+def formats():
+    """the types of tensors that kernels read"""
+    header = "kernels/include/gguf/formats.h"
+    rows = []
+    for name, lower, short, kind, number, elements, nbytes, _, _, _, _, experts, *_ in \
+            rows_of(header, "GGUF_WEIGHTS"):
+        modules = "`quantized`, `mmvq_gguf`" + (", `moe`" if experts == "yes" else "")
+        rows.append((kind, (name, lower, short), number, elements, nbytes, modules))
+    for name, kind, number, elements, nbytes, *_ in rows_of(header, "GGUF_NUMBERS"):
+        rows.append((kind, (name,), number, elements, nbytes, "`quantized`: to numbers"))
+    for name, kind, number, nbytes, *_ in rows_of(header, "GGUF_FLOAT_WEIGHTS"):
+        rows.append((kind, (name,), number, "1", nbytes, "`quantized`"))
+    yield "| format | in kernels' names | number in a file | elements of a block | bytes | modules |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for kind, names, number, *rest in sorted(rows, key=lambda row: int(row[2])):
+        spelled = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+        yield "| " + " | ".join((kind, spelled, number, *rest)) + " |"
+
+
+MADE = {"formats": formats}
+MADE_TABLE = re.compile(r"(<!-- made: (\w+) -->\n)((?:\|.*\n)*)")
+
+
+def written(text):
+    """the page with its made tables as they should be"""
+    return MADE_TABLE.sub(lambda m: m[1] + "".join(
+        line + "\n" for line in MADE[m[2]]()), text)
+
+
+def wrong_made(text):
+    for _, name, table in MADE_TABLE.findall(text):
+        if name not in MADE:
+            yield f"made: {name}: no such table"
+        elif table.splitlines() != list(MADE[name]()):
+            yield f"made: {name}: the sources say another table; pages.py --write writes it"
+
+
+def wrong_modules(text):
+    """of a table whose first two columns are modules and kernels"""
+    table = re.search(r"^\| module \| kernels \|.*\n\|.*\n((?:\|.*\n)+)", text, re.M)
+    if table:
+        shown = set(re.findall(r"^\| `(\w+)`", table.group(1), re.M))
+        there = {os.path.basename(path)[:-4] for path in glob.glob("kernels/*.hip")}
+        for name in sorted(shown ^ there):
+            yield f"module {name}: only in " + ("the page" if name in shown else "kernels/")
+
+
 def wrong_targets(text):
     """of a table whose first two columns are GPUs and processors"""
     table = re.search(r"^\| GPUs \| processors \|.*\n\|.*\n((?:\|.*\n)+)", text, re.M)
     if not table:
         return
-    known = re.findall(r"^ *X\((gfx\w+),", read("src/base/target_table.h"), re.M)
+    known = re.findall(r"^ *X\((gfx[0-9a-f]+),", read("src/base/target_table.h"), re.M)
     shown = set()
     for row in table.group(1).splitlines():
         column = row.split("|")[2]
@@ -172,13 +230,20 @@ def wrong_endings(text):
 
 
 def main(kpack, *pages):
+    if kpack == "--write":
+        for page in pages:
+            text = written(read(page))
+            with open(page, "w", encoding="utf-8") as file:
+                file.write(text)
+        return 0
     tree = Tree(kpack)
     found = []
     for page in pages:
         text = read(page)
         found += [f"{page}: {what}" for what in (
             *wrong_links(page, text), *wrong_blocks(text),
-            *wrong_mentions(tree, page, text), *wrong_targets(text),
+            *wrong_mentions(tree, page, text), *wrong_made(text),
+            *wrong_modules(text), *wrong_targets(text),
             *wrong_endings(text))]
     print("\n".join(found))
     return 1 if found else 0

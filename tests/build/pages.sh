@@ -79,6 +79,13 @@ wrong '| before | now |
 | `kpk_opn()` | `kpk_opened()` |' 'kpk_opened: no such name'
 wrong 'in `src/nowhere.c`' 'src/nowhere.c: no such file'
 wrong 'in `nowhere.c`' 'nowhere.c: no such file'
+wrong '<!-- made: nothing -->' 'made: nothing: no such table'
+sed '/^| Q4_K |/d' kernels/README.md >"$WORK/gen/page.md"
+refuse "a table of formats without one" "made: formats: the sources say another" \
+    pages "$WORK/gen/page.md"
+sed '/^| `sort` |/d' kernels/README.md >"$WORK/gen/page.md"
+refuse "a table of modules without one" "module sort: only in kernels/" \
+    pages "$WORK/gen/page.md"
 sed 's/gfx1100 to gfx1103, //' README.md >"$WORK/gen/page.md"
 refuse "a table of GPUs without some" "processor gfx1102: only in target_table.h" \
     pages "$WORK/gen/page.md"
