@@ -17,7 +17,7 @@
  * The times were fitted on one H200; for other cards only the proportions
  * count.
  */
-#include "../src/target_table.h"
+#include "../src/base/target_table.h"
 #include "include/nvidia/gemm/wgmma_shapes.h"
 
 #include <limits.h>

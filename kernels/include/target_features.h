@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "../../src/target_table.h"
+#include "../../src/base/target_table.h"
 
 /* Clang defines __gfx942__ as 1 for gfx942. In #if the names of all other
  * targets are 0, so a sum over the rows is the target's own column. */

@@ -26,7 +26,8 @@ ROOMS = {
     "src/codec":         "include",
     "src":               "include src/base src/codec",
     "src/cmd":           "include src src/base",
-    "src/model":         "include src src/base",
+    "kernels/include/gguf": "",
+    "src/model":         "include src src/base kernels/include/gguf",
 
     "src/sim/base":      "src/base",
     "src/sim/isa":       "src/sim/base",

@@ -10,7 +10,7 @@ OBJDUMP=$(for v in 22 21 20 19; do command -v llvm-objdump-$v; done | head -n 1)
 
 # target major wave dot4 mfma wmma pk32 bf16
 rows() {
-    tr -d ' "' <"$ROOT/src/target_table.h" | awk -F'[(,)]' '/^X/ {
+    tr -d ' "' <"$ROOT/src/base/target_table.h" | awk -F'[(,)]' '/^X/ {
         print ($2 ~ /_generic$/ ? $7 : $2), $4, $10, $11, $12, $13, $14, $15 }'
 }
 rows >"$WORK/rows"

@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "processor.h"
 
-#include "target_table.h"
+#include "../../base/target_table.h"
 
 #include <pthread.h>
 #include <stdio.h>
