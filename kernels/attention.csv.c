@@ -10,6 +10,8 @@
  * many queries takes 32 of a wide head. Both forms of a kernel have the same
  * rows.
  */
+#include "../src/base/sm_table.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -34,28 +36,35 @@ static const struct many by_groups[] = {
 #undef SHAPE
 };
 
-/* NVIDIA's code objects; sm_90's alone has wgmma. */
-static const char *const targets[] = {
-    "sm_80",       "sm_86",      "sm_87",       "sm_88",       "sm_89",
-    "sm_90",       "sm_100",     "sm_103",      "sm_110",      "sm_120",
-    "sm_121",      "compute_80", "compute_86",  "compute_87",  "compute_88",
-    "compute_89",  "compute_90", "compute_100", "compute_103", "compute_110",
-    "compute_120", "compute_121"};
+/* NVIDIA's code objects, from 80 on; sm_90's alone has wgmma. */
+static const struct {
+    const char *name;
+    int number;
+} targets[] = {
+#define CUBIN(number, ...) {"sm_" #number, number},
+#define PTX(number, ...) {"compute_" #number, number},
+    KPK_SM_TABLE(CUBIN) KPK_SM_TABLE(PTX)};
 
 #define EACH(i, array)                                                         \
     size_t i = 0;                                                              \
     i < sizeof(array) / sizeof((array)[0]);                                    \
     i++
 
+/* a row for each of NVIDIA's targets */
+static void print_nvidia(const char *kernels, const char *row)
+{
+    for (EACH(i, targets))
+        if (targets[i].number >= 80)
+            printf("%s,%s,%s\n", kernels, targets[i].name, row);
+}
+
 int main(void)
 {
     puts("kernel,target,block_x,grid_x_counts,grid_x_each,grid_x_loops,"
          "grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,room,"
          "split_keys,cluster_keys");
-    for (EACH(i, targets))
-        printf("attention2_decode_*_576*,%s,128,splits,1,1,heads of "
-               "K,1,1,0,2,64,0\n",
-               targets[i]);
+    print_nvidia("attention2_decode_*_576*",
+                 "128,splits,1,1,heads of K,1,1,0,2,64,0");
     puts("attention2_decode_*_576*,,128,splits,1,1,heads of K,1,1,0,1,64,0");
     /* keys that a block's warps hold at once; clusters are tuned on sm_90 */
     for (int d = 64; d <= 256; d *= 2)
@@ -63,26 +72,22 @@ int main(void)
                "%d,%d\n",
                d, d == 256 ? 64 : 256, 8192 / d);
     /* a head of 256 is work enough for a split of fewer keys */
-    for (EACH(i, targets))
-        printf("attention*_decode_*_256,%s,128,splits,1,1,heads of K,1,1,0,3,"
-               "64,0\n",
-               targets[i]);
-    for (EACH(i, targets))
-        printf(
-            "attention*_decode_*,%s,128,splits,1,1,heads of K,1,1,0,3,256,0\n",
-            targets[i]);
+    print_nvidia("attention*_decode_*_256",
+                 "128,splits,1,1,heads of K,1,1,0,3,64,0");
+    print_nvidia("attention*_decode_*",
+                 "128,splits,1,1,heads of K,1,1,0,3,256,0");
     puts("attention*_decode_*,,128,splits,1,1,heads of K,1,1,0,2,256,0");
     puts("attention*_join_*,,256,rows,1,1,heads,1,1,0,0,0,0");
     puts("attention2_*_576,,256,rows,32,1,heads,1,1,0,1,0,0");
     for (EACH(i, targets)) {
-        const int has_groups = strcmp(targets[i], "sm_90") == 0;
+        const int has_groups = strcmp(targets[i].name, "sm_90") == 0;
 
-        for (size_t j = 0; j < 4; j++)
+        for (size_t j = 0; j < 4 && targets[i].number >= 80; j++)
             for (EACH(m, by_warps)) {
                 const struct many *at = &(has_groups ? by_groups : by_warps)[m];
 
                 printf("%s_%s_%d,%s,%d,rows,%d,1,heads,1,1,%d,1,0,0\n",
-                       forms[j / 2], types[j % 2], at->d, targets[i],
+                       forms[j / 2], types[j % 2], at->d, targets[i].name,
                        at->threads, at->queries, at->shared_nbytes);
             }
     }

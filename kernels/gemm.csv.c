@@ -17,6 +17,7 @@
  * The times were fitted on one H200; for other cards only the proportions
  * count.
  */
+#include "../src/base/sm_table.h"
 #include "../src/base/target_table.h"
 #include "include/nvidia/gemm/wgmma_shapes.h"
 
@@ -93,16 +94,16 @@ static const struct memory any_memory = {JOIN_NS, 16, 0};
 static const struct memory h200_memory = {3000, 32, 4000};
 static const struct memory warpgroup_memory = {9000, 32, 4075};
 
-/* NVIDIA's processors with the steps that fit their shared memory. PTX for any
- * GPU from sm_90 on has no warpgroups: its tiles differ from the cubin's. */
+/* NVIDIA's processors, from 80 on, with the steps that fit their shared memory:
+ * 48 KiB for the largest tile. PTX for any GPU from sm_90 on has no warpgroups:
+ * its tiles differ from the cubin's. */
+enum { STEP_KIB = 48 };
+#define PROCESSOR(number, tegra, shared)                                       \
+    {"sm_" #number, number, (shared) / STEP_KIB},
 static const struct processor {
     const char *name;
-    int steps;
-} processors[] = {
-    {"sm_80", 3},  {"sm_86", 2},      {"sm_87", 3},  {"sm_88", 2},
-    {"sm_89", 2},  {"sm_90", 4},      {"sm_100", 4}, {"sm_103", 4},
-    {"sm_110", 4}, {"compute_90", 4}, {"sm_120", 2}, {"sm_121", 2},
-};
+    int number, steps;
+} processors[] = {KPK_SM_TABLE(PROCESSOR){"compute_90", 90, 4}};
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
 enum { MANY_ROWS = 1025 };
@@ -335,7 +336,8 @@ int main(void)
                 if (tiles[t].m == 8 && layout >= 2)
                     continue;
                 for (int i = 0; i < NUM_PROCESSORS; i++)
-                    print_nvidia(layout, type, t, &processors[i]);
+                    if (processors[i].number >= 80)
+                        print_nvidia(layout, type, t, &processors[i]);
                 for (int i = 0; i < NUM_AMD; i++)
                     if (amd[i].down > 1 || !*amd[i].target)
                         print_amd(layout, type, t, i);

@@ -46,7 +46,7 @@ static bool is_tegra(unsigned number)
     static const struct {
         unsigned number, tegra;
     } rows[] = {
-#define X(number, tegra) {number, tegra},
+#define X(number, tegra, shared) {number, tegra},
         KPK_SM_TABLE(X)
 #undef X
     };

@@ -75,7 +75,7 @@ static size_t count_modules(const struct found *const *list, size_t n)
 }
 
 static const char *const sms[] = {
-#define X(number, tegra) "sm_" #number,
+#define X(number, ...) "sm_" #number,
     KPK_SM_TABLE(X)
 #undef X
 };
