@@ -2,7 +2,7 @@
 #ifndef SIM_BASE_ELF_VIEW_H
 #define SIM_BASE_ELF_VIEW_H
 
-#include "code_object.h"
+#include "loaded_object.h"
 
 #include <elf.h>
 

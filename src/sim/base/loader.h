@@ -8,7 +8,7 @@
 #ifndef SIM_BASE_LOADER_H
 #define SIM_BASE_LOADER_H
 
-#include "code_object.h"
+#include "loaded_object.h"
 
 /*
  * Loads an ELF of `size` bytes (SIZE_MAX if unknown: the headers say) for one

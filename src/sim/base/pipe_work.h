@@ -1,7 +1,7 @@
 /* pipe_work.h - a launch's work in each pipe, in the pipe's own cycles
  *
  * Counted where KPK_SIM_STATS=bounds (or sim_config.bounds) is set, and zero
- * otherwise. cards.h turns it into bounds of time on a card.
+ * otherwise. time_bounds.h turns it into bounds of time on a card.
  */
 #ifndef SIM_BASE_PIPE_WORK_H
 #define SIM_BASE_PIPE_WORK_H

@@ -9,7 +9,7 @@
 #include "kernel_op.h"
 #include "process_state.h"
 
-#include "../base/code_object.h"
+#include "../base/loaded_object.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "process_state.h"
 #include "stream_queue.h"
 
-#include "../base/code_object.h"
+#include "../base/loaded_object.h"
 
 #include <stdlib.h>
 #include <string.h>

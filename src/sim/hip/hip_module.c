@@ -10,8 +10,8 @@
 
 #include "../base/allocation.h"
 #include "../base/bundle_pick.h"
-#include "../base/code_object.h"
 #include "../base/host_access.h"
+#include "../base/loaded_object.h"
 #include "../base/loader.h"
 
 #include <pthread.h>

@@ -4,7 +4,7 @@
 
 #include "process_state.h"
 
-#include "../base/code_object.h"
+#include "../base/loaded_object.h"
 
 struct loaded {
     struct sim_code_object *object;

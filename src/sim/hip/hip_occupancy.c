@@ -10,7 +10,7 @@
 #include "process_state.h"
 #include "thread_state.h"
 
-#include "../base/code_object.h"
+#include "../base/loaded_object.h"
 #include "../base/processor.h"
 
 #include <limits.h>

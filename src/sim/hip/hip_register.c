@@ -20,8 +20,8 @@
 #include "thread_state.h"
 
 #include "../base/allocation.h"
-#include "../base/code_object.h"
 #include "../base/host_access.h"
+#include "../base/loaded_object.h"
 
 #include <pthread.h>
 #include <stdlib.h>

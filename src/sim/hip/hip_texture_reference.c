@@ -17,8 +17,8 @@
 #include "stream_queue.h"
 #include "texel_format.h"
 
-#include "../base/code_object.h"
 #include "../base/image_descriptor.h"
+#include "../base/loaded_object.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -17,8 +17,8 @@
 #include "thread_state.h"
 
 #include "../base/allocation.h"
-#include "../base/code_object.h"
 #include "../base/host_access.h"
+#include "../base/loaded_object.h"
 #include "../run/dispatch.h"
 
 #include <limits.h>

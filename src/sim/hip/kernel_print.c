@@ -11,8 +11,8 @@
 #include "process_state.h"
 
 #include "../base/allocation.h"
-#include "../base/code_object.h"
 #include "../base/host_access.h"
+#include "../base/loaded_object.h"
 
 #include <stdio.h>
 #include <stdlib.h>

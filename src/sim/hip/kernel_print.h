@@ -4,7 +4,7 @@
 
 #include "process_state.h"
 
-#include "../base/code_object.h"
+#include "../base/loaded_object.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #ifndef SIM_ISA_ACCESS_H
 #define SIM_ISA_ACCESS_H
 
-#include "places.h"
+#include "lane_places.h"
 
 uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
                          enum access how, int lane);

@@ -1,5 +1,7 @@
 /* atomic.c - operations of atomic instructions */
-#include "vmem.h"
+#include "atomic.h"
+
+#include "lane_types.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * Worked out when an instruction is decoded, from its mnemonic and the
  * processor. Where sources differ, the lower cost is taken: these numbers go
- * into lower bounds of time (base/cards.h).
+ * into lower bounds of time (base/time_bounds.h).
  */
 #ifndef SIM_ISA_COST_H
 #define SIM_ISA_COST_H

@@ -13,7 +13,7 @@
 #ifndef SIM_ISA_LDS_MARKS_H
 #define SIM_ISA_LDS_MARKS_H
 
-#include "places.h"
+#include "lane_places.h"
 
 /* Bytes that the marks of a workgroup of this launch take, 0 without marks. */
 uint64_t sim_lds_marks_nbytes(const struct run *run);

@@ -2,7 +2,7 @@
 #ifndef SIM_ISA_MUBUF_H
 #define SIM_ISA_MUBUF_H
 
-#include "places.h"
+#include "lane_places.h"
 
 /*
  * Where the lanes of a buffer instruction go, by its operands from vaddr on;

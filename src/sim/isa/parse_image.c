@@ -1,7 +1,7 @@
 /* parse_image.c - words that only instructions on images and formats have */
 #include "parse_image.h"
 
-#include "../base/image_descriptor.h"
+#include "../base/image_layout.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #define SIM_ISA_VMEM_H
 
 #include "access.h"
+#include "atomic.h"
 #include "vop.h"
 
 /* How memory and registers correspond. */
@@ -48,11 +49,6 @@ void sim_vmem_load_transposed(struct wave *w, const struct places *p,
                               const struct operand *dst, unsigned nbytes,
                               unsigned nbits);
 
-/* An atomic operation: the new value from the old one, the data operand and,
- * for compare-and-swap, what to compare with. Values of 32 bits use the low
- * half. */
-typedef uint64_t atomic_fn(uint64_t old, uint64_t data, uint64_t compare);
-
 /* `dst` NULL if the old value is not asked for. */
 void sim_vmem_atomic(struct wave *w, const struct places *p,
                      const struct operand *dst, const struct operand *data,
@@ -62,20 +58,6 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
 bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
                        uint64_t data, uint64_t compare, atomic_fn *fn,
                        uint64_t *old);
-
-/* clang-format off */
-#define ATOMIC_FNS(X)                                                         \
-    X(swap32) X(swap64) X(cmpswap32) X(cmpswap64) X(add32) X(add64)           \
-    X(sub32) X(sub64) X(smin32) X(smin64) X(umin32) X(umin64) X(smax32)       \
-    X(smax64) X(umax32) X(umax64) X(and64) X(or64) X(xor64) X(inc32)          \
-    X(inc64) X(dec32) X(dec64) X(clamp_sub32) X(cond_sub32) X(fcmpswap32)     \
-    X(fcmpswap64) X(fmin32) X(fmin64) X(fmax32) X(fmax64) X(fadd32)           \
-    X(fadd64) X(pk_add_f16) X(pk_add_bf16) X(rsub32) X(rsub64)                \
-    X(fadd32_daz) X(fadd32_ftz) X(fadd32_flush)
-#define X(name) atomic_fn sim_atomic_##name;
-ATOMIC_FNS(X)
-#undef X
-/* clang-format on */
 
 /* clang-format off */
 /* X(prefix, name up to gfx10, name from gfx11 on, bytes, sign, d16) */

@@ -48,7 +48,7 @@ enum {
 /* A wave's loads in flight, counted for bounds (work_count.c). */
 struct flight;
 
-struct sim_code; /* decoded instructions of one allocation, see decode.h */
+struct sim_code; /* decoded instructions of one allocation, see code.h */
 
 /* State shared by the waves of one dispatch. */
 struct run {

@@ -1,5 +1,5 @@
 /* work_count.c - counts the work of each pipe, for bounds of time
- * (base/cards.h) */
+ * (base/time_bounds.h) */
 #include "work_count.h"
 
 #include "../base/touched.h"

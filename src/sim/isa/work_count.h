@@ -7,7 +7,7 @@
 #ifndef SIM_ISA_WORK_COUNT_H
 #define SIM_ISA_WORK_COUNT_H
 
-#include "places.h"
+#include "lane_places.h"
 
 enum work_kind { WORK_LOADS, WORK_STORES, WORK_ATOMIC, WORK_ATOMIC_RETURNS };
 

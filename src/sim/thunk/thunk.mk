@@ -7,7 +7,7 @@
 # of its own, below build/amd, of a sample of every module's kernels.
 
 THUNK_SOURCES := $(sort $(wildcard src/sim/thunk/*.c)) \
-  $(sort $(filter-out %/bundle_pick.c %/code_metadata.c %/code_object.c %/elf_view.c %/loader.c,$(wildcard src/sim/base/*.c)) \
+  $(sort $(filter-out %/bundle_pick.c %/code_metadata.c %/loaded_object.c %/elf_view.c %/loader.c,$(wildcard src/sim/base/*.c)) \
          $(wildcard src/sim/isa/*.c src/sim/run/*.c))
 THUNK_OBJECTS := $(THUNK_SOURCES:%.c=$(H)/obj/%.o)
 THUNK_LIB     := $(H)/sim/thunk/libhsakmt.so.1

@@ -11,7 +11,7 @@
  */
 #define _GNU_SOURCE /* memmem() */
 #include "sim/base/bundle_pick.h"
-#include "sim/base/code_object.h"
+#include "sim/base/loaded_object.h"
 #include "sim/base/loader.h"
 #include "sim/isa/code_cache.h"
 #include "sim/isa/decode.h"

@@ -1,6 +1,6 @@
-/* code_object.h - a loaded code object: its kernels, globals and segments */
-#ifndef SIM_BASE_CODE_OBJECT_H
-#define SIM_BASE_CODE_OBJECT_H
+/* loaded_object.h - a loaded code object: its kernels, globals and segments */
+#ifndef SIM_BASE_LOADED_OBJECT_H
+#define SIM_BASE_LOADED_OBJECT_H
 
 #include "processor.h"
 

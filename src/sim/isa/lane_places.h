@@ -1,6 +1,6 @@
-/* places.h - where the lanes of a memory instruction go */
-#ifndef SIM_ISA_PLACES_H
-#define SIM_ISA_PLACES_H
+/* lane_places.h - where the lanes of a memory instruction go */
+#ifndef SIM_ISA_LANE_PLACES_H
+#define SIM_ISA_LANE_PLACES_H
 
 #include "wave.h"
 

@@ -1,5 +1,5 @@
-/* code_object.c - a loaded code object */
-#include "code_object.h"
+/* loaded_object.c - a loaded code object */
+#include "loaded_object.h"
 
 #include "allocation.h"
 
