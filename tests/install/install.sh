@@ -24,6 +24,8 @@ for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     lib/cmake/kpack/kpackConfigVersion.cmake; do
     check "$file is installed" test -s "$stage$prefix/$file"
 done
+check "the kernels' headers find the table of targets" "$CC" -x c -E -o "$WORK/features.i" \
+    "$stage$prefix/share/kpack/device/target_features.h"
 check "the archive is the one that was built" cmp "$H/libkpack.a" \
     "$stage$prefix/lib/libkpack.a"
 check "the command is executable" test -x "$stage$prefix/bin/kpack"
