@@ -8,6 +8,7 @@
  * in the same places, closely; and one that rounds nowhere, by how far the
  * rounding moves models as small as these.
  */
+#include "../../kernels/include/gguf/formats.h"
 #include "model/generate.h"
 #include "reference.h"
 #include "tiny.h"

@@ -3,6 +3,7 @@
 
 #include "kpack/format.h"
 #include "plain_index.h"
+#include "table.h"
 
 #include <math.h>
 #include <string.h>
