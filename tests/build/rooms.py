@@ -48,7 +48,8 @@ ROOMS = {
     "kernels/host":      "include",
     "kernels/include":   "src/base kernels/host "
                          "kernels/include/gguf/formats.h",
-    "kernels":           "include src/base kernels/host kernels/include",
+    "kernels":           "include src/base kernels/host kernels/include "
+                         "kernels/include/gguf/formats.h",
 
     "tests":             "",
     "tests/sim":         "src/sim/base src/sim/isa src/sim/run src/sim/hip tests",
@@ -57,7 +58,7 @@ ROOMS = {
 # Folders whose files are read; others are only included.
 READ = ("include", "src", "gen", "kernels", "tests/sim")
 # -I of the builds
-PATHS = ("src", "gen", "include", "tests")
+PATHS = ("src", "gen", "include", "kernels/include", "tests")
 
 # Headers that declare functions of several files: a library's interface, the
 # commands of a program.
