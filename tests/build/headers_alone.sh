@@ -1,6 +1,6 @@
 #!/bin/sh
 # headers_alone.sh - each header of kernels/include compiles by itself, for AMD
-# and for sm_90
+# and for sm_90; includes make no circle
 #
 # Only the front-end runs. Clang's cc1 compiles many files in one process, and
 # the headers of HIP or CUDA are precompiled: a header costs 0.1 s of CPU time.
@@ -19,7 +19,7 @@ import os
 import re
 import sys
 
-root, others = sys.argv[1], sys.argv[2] + "/"
+root, vendor = sys.argv[1], sys.argv[2] + "/"
 headers = {}
 for folder, _, files in os.walk(root):
     for name in files:
@@ -36,30 +36,48 @@ def included(line):
     return found and not found.group(1).startswith("..") and found.group(1)
 
 
-reached = {}  # header: the headers that it includes, itself or by others
+def folder_of(header):
+    """map for map/view.h and for map.h, . for walk.h, none for one vendor's"""
+    top = header.split("/")[0].replace(".h", "")
+    if top in ("amd", "nvidia"):
+        return None
+    return top if os.path.isdir(os.path.join(root, top)) else "."
 
 
-def reach(header, above=()):
-    if header in above:
-        bad.append("%s: a circle: %s" % (header, " ".join(above)))
-        return set()
-    if header not in reached:
-        found = set()
-        for line in headers[header]:
-            other = included(line)
-            if other and other not in headers:
-                bad.append("%s: there is no %s" % (header, other))
-            elif other:
-                found |= {other} | reach(other, above + (header,))
-        reached[header] = found
-    return reached[header]
+# header: what it includes; folder: which folders it includes
+includes, folders = {}, {}
+for header, lines in headers.items():
+    includes[header] = {included(line) for line in lines} - {None, False}
+    for other in includes[header]:
+        if other not in headers:
+            bad.append("%s: there is no %s" % (header, other))
+        pair = folder_of(header), folder_of(other)
+        if None not in pair and pair[0] != pair[1]:
+            folders.setdefault(pair[0], set()).add(pair[1])
 
+
+def find_circles(edges):
+    done = set()
+
+    def walk(node, above):
+        if node in above:
+            bad.append("a circle: %s" % " ".join(above[above.index(node):] + (node,)))
+        elif node not in done:
+            for other in sorted(edges.get(node, ())):
+                walk(other, above + (node,))
+            done.add(node)
+
+    for node in sorted(edges):
+        walk(node, ())
+
+
+find_circles(includes)
+find_circles(folders)
 
 VENDOR = re.compile(r"\b(__CUDA_\w+|__CUDACC__|__NVCC__|__HIP__|__HIP_PLATFORM_\w+)\b")
 first = set()
 names = {}
 for header, lines in sorted(headers.items()):
-    reach(header)
     if lines[:1] != ["#pragma once"]:
         bad.append("%s: #pragma once is not in front" % header)
     code = [i for i, line in enumerate(lines) if line[0] != "#"]
@@ -68,7 +86,7 @@ for header, lines in sorted(headers.items()):
             bad.append("%s: %s is behind code" % (header, line))
         if VENDOR.search(line) and header != "base.h":
             bad.append("%s: %s reads a compiler's macro" % (header, line))
-    if len(lines) > 1 and included(lines[1]) and not header.startswith(others):
+    if len(lines) > 1 and included(lines[1]) and not header.startswith(vendor):
         first.add(included(lines[1]))
     name = os.path.basename(header)
     if name in names:
@@ -76,7 +94,7 @@ for header, lines in sorted(headers.items()):
     names[name] = header
 if bad:
     sys.exit("\n".join(bad))
-print("\n".join(sorted(h for h in headers if h not in first and not h.startswith(others))))
+print("\n".join(sorted(h for h in headers if h not in first and not h.startswith(vendor))))
 END
 includes() { # folder of headers, folder of the other vendor
     python3 "$WORK/includes.py" "$1" "$2"
@@ -89,12 +107,15 @@ no_macro() { # file...
 }
 check "no module reads a compiler's macro" no_macro "$ROOT"/kernels/*.hip
 mkdir -p "$WORK/wrong/a" "$WORK/wrong/b"
+printf '#pragma once\n' >"$WORK/wrong/a/z.h"
 wrong() { # text of a/x.h, text of b/y.h
     printf '#pragma once\n%b\n' "$1" >"$WORK/wrong/a/x.h"
     printf '#pragma once\n%b\n' "$2" >"$WORK/wrong/b/y.h"
     includes "$WORK/wrong" nvidia
 }
 refuse "a circle is noticed" "a circle" wrong '#include "b/y.h"' '#include "a/x.h"'
+refuse "a circle of folders is noticed" "a circle: a b a" \
+    wrong '#include "b/y.h"' '#include "a/z.h"'
 refuse "an include behind code is noticed" "is behind code" \
     wrong 'int x;\n#include "b/y.h"' ''
 refuse "a compiler's macro is noticed" "reads a compiler's macro" \

@@ -2,9 +2,6 @@
 #pragma once
 
 #include "gguf/block.h"
-#if !KPK_NVIDIA
-#include "matrix/unit.h"
-#endif
 
 /* The bit fields of one byte belong to elements 32 apart. A chunk is the fields
  * of 16 neighbouring bytes: group 1 lies 32 elements behind group 0. */
@@ -204,7 +201,7 @@ template <> struct ForVec<Q3_K> {
  * four elements at a time from a table of the scale's products.
  */
 struct Q2_K_folded : Q2_K {
-#if KPK_MFMA || KPK_WMMA
+#if KPK_TARGET_MFMA || KPK_TARGET_WMMA
     static constexpr int scale_width = 32, bias_width = 16;
 
     DEV Chunk unpack(const Raw &r, int chunk)
@@ -227,7 +224,7 @@ struct Q2_K_folded : Q2_K {
 
 /* -scale * q is -128 to 124, scale * q may be 128 */
 struct Q3_K_folded : Q3_K {
-#if KPK_MFMA || KPK_WMMA
+#if KPK_TARGET_MFMA || KPK_TARGET_WMMA
     static constexpr int scale_width = 32;
 
     DEV Chunk unpack(const Raw &r, int chunk)
