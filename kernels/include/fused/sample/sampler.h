@@ -64,7 +64,6 @@ template <typename T> struct sampler {
             });
         }
     }
-#if KPK_NVIDIA
     /* whether halvings() of a number is the product alone */
     DEV_MEMBER bool is_plain() const
     {
@@ -74,7 +73,6 @@ template <typename T> struct sampler {
     {
         return rounded_product(top - x, per_bit);
     }
-#endif
 };
 
 /* this thread's part of the weight of keys from `least` on */
