@@ -6,7 +6,7 @@
 set -u
 
 dir=$(dirname "$0")
-programs=$dir/../../programs
+programs=$dir/../programs
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 passed=0 failed=0
