@@ -146,7 +146,7 @@ FAST_MODULES := vector_add affine
 FAST_ARCH    := gfx942
 FAST_OBJECT  := $(B)/hsaco/$(FAST_ARCH)/vector_add.hsaco
 FAST_TESTS    = $(patsubst $(B)/%,$(B)/fast/%,$(UNIT_TESTS) $(FAST_MODULES:%=$(H)/test/kernels/%))
-FAST_SCRIPTS := tests/build/lint.sh tests/build/header.sh
+FAST_SCRIPTS := $(addprefix tests/build/,headers_alone.sh lint.sh header.sh)
 check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(FAST_OBJECT) $(SIM_TESTS) $(BUILD_TESTS) ## answer within three minutes in a new tree: lint-fast, unit tests, two modules on one target
 	@$(pack_make) MODULES='$(FAST_MODULES)' ARCHS=$(FAST_ARCH) B=$(B)/fast unit-tests kernel-tests
 	@$(call RUN_TESTS,$(call on_simulated,$(FAST_ARCH))) $(FAST_SCRIPTS) $(FAST_TESTS) $(SIM_TESTS) $(BUILD_TESTS)

@@ -549,6 +549,8 @@ static void run_col2im(struct kt *t, const struct kt_row *row)
 
     for (size_t k = 0; k < sizeof(col2im_cases) / sizeof(col2im_cases[0]);
          k++) {
+        if (!kt_turn(t))
+            continue;
         const struct col2im_case *c = &col2im_cases[k];
         size_t l_in = c->l_in, c_out = c->c, k_size = c->k, stride = c->stride;
         size_t l_out = (l_in - 1) * stride + k_size;
@@ -628,6 +630,8 @@ static void run_pool(struct kt *t, const struct kt_row *row)
     const enum kt_type type = row->a;
 
     for (size_t k = 0; k < sizeof(pool_cases) / sizeof(pool_cases[0]); k++) {
+        if (!kt_turn(t))
+            continue;
         spare_for_case(k);
         const struct pool_case *c = &pool_cases[k];
         const size_t out2 = (c->d2 - c->k2) / c->s2 + 1;
@@ -763,6 +767,8 @@ static void run_upsample(struct kt *t, const struct kt_row *row)
 
     for (size_t k = 0; k < sizeof(upsample_cases) / sizeof(upsample_cases[0]);
          k++) {
+        if (!kt_turn(t))
+            continue;
         spare_for_case(k);
         const struct upsample_case *c = &upsample_cases[k];
         const size_t total = c->b * c->c * c->out2 * c->out3;
