@@ -46,6 +46,7 @@ static void read_environment(void)
     config.barriers = (unsigned)number("KPK_SIM_BARRIERS", 1);
     config.dropped = number("KPK_SIM_DROPPED", 0) != 0;
     config.large_bar = number("KPK_SIM_LARGE_BAR", 0) != 0;
+    config.weak = number("KPK_SIM_WEAK", 1);
     config.trace = number("KPK_SIM_TRACE", 0) != 0;
     config.slice = number("KPK_SIM_SLICE", SLICE);
     if (config.slice == 0)

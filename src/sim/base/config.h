@@ -8,6 +8,8 @@
  *                          nothing wrote (default 0)
  *   KPK_SIM_RACES=0|1      report data races: in LDS between waves, in memory
  *                          between workgroups (default 0)
+ *   KPK_SIM_WEAK=SEED      complete memory operations no earlier than a card
+ *                          must, see isa/pending.h; 1: at once (default)
  *   KPK_SIM_BARRIERS=0|1|2 barriers that not all work-items reach: 0 silent, 1
  *                          ended waves are warned of, 2 an error (default 1)
  *   KPK_SIM_LARGE_BAR=0|1  let the host reach device memory (default 0)
@@ -29,6 +31,7 @@ struct sim_config {
     bool large_bar; /* the host reaches device memory; set before any is made */
     bool bounds, print_bounds; /* count what bounds need; print them */
     uint64_t max_insns, slice;
+    uint64_t weak; /* a seed; 1: operations complete at once */
 };
 
 const struct sim_config *sim_config(void);

@@ -160,18 +160,6 @@ static void cost_matrix(struct cost *c, const char *name, const struct insn *in,
 
 /* ---- the rest ---- */
 
-static enum wait_kind wait_of(const char *name, const struct sim_target *t)
-{
-    if (strcmp(name, "s_waitcnt") == 0)
-        return t->major >= 11 ? WAIT_VM_GFX11 : WAIT_VM_GFX9;
-    if (strcmp(name, "s_wait_loadcnt") == 0 ||
-        strcmp(name, "s_waitcnt_vmcnt") == 0)
-        return WAIT_LOADS;
-    if (strcmp(name, "s_wait_loadcnt_dscnt") == 0)
-        return WAIT_LOADS_DS;
-    return strcmp(name, "s_wait_idle") == 0 ? WAIT_ALL : WAIT_NONE;
-}
-
 static enum lds_kind lds_of(const char *name)
 {
     if (strstr(name, "permute") || begins(name, "ds_swizzle"))
@@ -207,7 +195,6 @@ struct cost sim_cost_of(const char *name, const struct insn *in,
             c.lds = (uint8_t)lds_of(name);
         break;
     default:
-        c.wait = (uint8_t)wait_of(name, target);
         break;
     }
     return c;

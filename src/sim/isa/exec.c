@@ -9,6 +9,7 @@
 #include "disassemble.h"
 #include "fault_report.h"
 #include "mode.h"
+#include "pending.h"
 #include "work_count.h"
 
 #include <stdio.h>
@@ -116,7 +117,8 @@ static void run_indexed(struct wave *w, const struct insn *in)
         o->reg = (uint16_t)(o->reg + index);
     }
     wave_uses(w, w->nvgprs, w->nagprs);
-    in->run(w, &moved);
+    if (!w->pending || sim_pending_allows(w, &moved))
+        in->run(w, &moved);
 }
 
 /* The code that pc lies in, an instruction's beginning; NULL, with a fault. */
@@ -174,12 +176,16 @@ static void run_one(struct wave *w, struct counts *c)
         trace(w);
     if (w->flight)
         sim_work_insn(w, in);
+    if (w->pending && !sim_pending_allows(w, in))
+        return;
     if (!w->fp_default && in->fp && in->fp != w->fp_now)
         sim_mode_obey(w, (enum fp_rule)in->fp);
     if (w->gpr_idx && (in->class == CLASS_VALU || in->class == CLASS_MATRIX))
         run_indexed(w, in);
     else
         in->run(w, in);
+    if (w->pending && w->state != WAVE_FAULTED)
+        sim_pending_note(w, in);
     if (w->absent)
         sim_barrier_check_absent(w, in);
 }
@@ -190,7 +196,7 @@ static void run_one(struct wave *w, struct counts *c)
 static bool runs_blocks(const struct wave *w)
 {
     return w->fp_default && !w->gpr_idx && !w->vskip && !w->absent &&
-           !w->flight && !w->run->config.trace;
+           !w->flight && !w->pending && !w->run->config.trace;
 }
 
 /* The block at pc, which is most often one that came after `last` before. */

@@ -24,6 +24,7 @@ static const char *const kind_names[] = {
     [SIM_FAULT_UNKNOWN_INSN] = "unknown instruction",
     [SIM_FAULT_ILLEGAL_INSN] = "illegal instruction",
     [SIM_FAULT_TRAP] = "trap",
+    [SIM_FAULT_UNWAITED] = "missing wait",
     [SIM_FAULT_DROPPED] = "dropped operation",
     [SIM_FAULT_DESCRIPTOR] = "bad descriptor",
 };

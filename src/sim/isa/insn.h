@@ -10,6 +10,7 @@
 #define SIM_ISA_INSN_H
 
 #include "lane_types.h"
+#include "waits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -189,16 +190,6 @@ struct insn_row {
     uint16_t flags;             /* ROW_... */
 };
 
-/* How a wait names the loads that may stay under way. */
-enum wait_kind {
-    WAIT_NONE,
-    WAIT_VM_GFX9,  /* s_waitcnt up to gfx10: bits 3:0 and 15:14 */
-    WAIT_VM_GFX11, /* bits 15:10 */
-    WAIT_LOADS,    /* gfx12, and s_waitcnt_vmcnt of gfx10 and 11: bits 5:0 */
-    WAIT_LOADS_DS, /* gfx12, with LDS: bits 13:8 */
-    WAIT_ALL
-};
-
 enum lds_kind {
     LDS_NONE,
     LDS_READS,
@@ -215,7 +206,6 @@ struct cost {
     uint8_t matrix; /* cycles of the matrix unit, a wave; 0: not published */
     bool matrix_blocks_valu;
     bool one_pass; /* gfx11: wave64 takes no longer than wave32 */
-    uint8_t wait;  /* enum wait_kind */
     uint8_t lds;   /* enum lds_kind */
 };
 
@@ -252,6 +242,7 @@ struct insn {
     uint8_t address[12]; /* their numbers; none: they follow op[1] */
     uint32_t extra;      /* result of a special parser (s_getreg, swizzle) */
     struct cost cost;
+    struct waits waits;
 } __attribute__((aligned(64)));
 
 /* Index of the first source among the operands. */

@@ -10,6 +10,7 @@
 #include "insn_rows.h"
 #include "parse_image.h"
 #include "vop.h"
+#include "wait_rules.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -724,6 +725,7 @@ static bool parse_one(const char *text, const struct sim_target *target,
         return false;
     finish(in, target);
     in->cost = sim_cost_of(name, in, target);
+    in->waits = sim_waits_of(name, in, target);
     return true;
 }
 

@@ -47,6 +47,8 @@ enum {
 
 /* A wave's loads in flight, counted for bounds (work_count.c). */
 struct flight;
+/* Its memory operations under way, see pending.h. */
+struct pending;
 
 struct sim_code; /* decoded instructions of one allocation, see code.h */
 
@@ -147,8 +149,9 @@ struct wave {
     bool gpr_idx;     /* MODE_GPR_IDX_EN, on targets that have it */
     bool vskip;       /* MODE_VSKIP, likewise */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
-    const uint8_t *stores; /* bytes of the running store, if known */
-    struct flight *flight; /* NULL: its work is not counted */
+    const uint8_t *stores;   /* bytes of the running store, if known */
+    struct flight *flight;   /* NULL: its work is not counted */
+    struct pending *pending; /* NULL: operations complete at once */
 };
 
 static inline uint64_t sreg64(const struct wave *w, unsigned reg)

@@ -60,25 +60,9 @@ static void take_off(struct flight *f, uint32_t done)
     f->done[(f->first + f->n++) % FLIGHT_MOST] = done;
 }
 
-static unsigned loads_left(enum wait_kind kind, uint32_t raw)
-{
-    switch (kind) {
-    case WAIT_VM_GFX9:
-        return (raw & 15) | (raw >> 14 & 3) << 4;
-    case WAIT_VM_GFX11:
-        return raw >> 10 & 63;
-    case WAIT_LOADS:
-        return raw & 63;
-    case WAIT_LOADS_DS:
-        return raw >> 8 & 63;
-    default:
-        return 0;
-    }
-}
-
 static void wait_for_loads(struct wave *w, const struct insn *in)
 {
-    unsigned left = loads_left((enum wait_kind)in->cost.wait, in->raw);
+    unsigned left = in->waits.most[COUNTER_LOAD];
     uint32_t before = w->flight->now;
 
     while (w->flight->n > left)
@@ -109,7 +93,7 @@ void sim_work_insn(struct wave *w, const struct insn *in)
             k->lds_cycles += w->nlanes / 32;
         break;
     default:
-        if (in->cost.wait)
+        if (in->waits.is_wait)
             wait_for_loads(w, in);
         break;
     }

@@ -18,6 +18,7 @@
 #include "../isa/exec.h"
 #include "../isa/fault_report.h"
 #include "../isa/lds_marks.h"
+#include "../isa/pending.h"
 #include "../isa/work_count.h"
 #include "occupancy.h"
 #include "thread_pool.h"
@@ -64,7 +65,7 @@ struct job {
 
 struct layout {
     uint64_t waves, regs, scratch, scratch_written, lds, lds_written, lds_marks,
-        lds_marks_nbytes, flights, size;
+        lds_marks_nbytes, flights, pendings, size;
 };
 
 static uint64_t place(uint64_t *size, uint64_t nbytes)
@@ -92,6 +93,8 @@ static struct layout lay_out(const struct run *run)
     l.lds_marks = place(&l.size, l.lds_marks_nbytes);
     if (run->touched)
         l.flights = place(&l.size, n * sizeof(struct flight));
+    if (run->config.weak != 1)
+        l.pendings = place(&l.size, n * sizeof(struct pending));
     return l;
 }
 
@@ -157,6 +160,8 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
         memset(g->lds_marks, 0, l.lds_marks_nbytes);
     if (l.flights)
         memset(r->memory + l.flights, 0, g->nwaves * sizeof(struct flight));
+    if (l.pendings)
+        memset(r->memory + l.pendings, 0, g->nwaves * sizeof(struct pending));
     for (unsigned i = 0; i < g->nwaves; i++) {
         struct wave *w = &g->waves[i];
         const unsigned used_vgprs = r->again ? w->used_vgprs : run->nvgprs;
@@ -175,6 +180,8 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
             w->scratch_written = r->memory + l.scratch_written + i * scratch;
         if (l.flights)
             w->flight = (struct flight *)(r->memory + l.flights) + i;
+        if (l.pendings)
+            w->pending = (struct pending *)(r->memory + l.pendings) + i;
         if (!sim_wave_init(w)) {
             sim_fault_raise(w, SIM_FAULT_MEMORY, -1, run->dispatch->kernarg,
                             "the kernarg segment, to be loaded into SGPRs, is "

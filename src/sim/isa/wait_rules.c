@@ -1,0 +1,215 @@
+/* wait_rules.c - the waits of an instruction, by its mnemonic */
+#include "wait_rules.h"
+
+#include "../base/processor.h"
+#include "insn.h"
+
+#include <string.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* ---- waits ---- */
+
+/* A field of a wait's SIMM16: `bits` from `shift` on and, above them, two bits
+ * from `high` on if that is not 0. */
+static const struct {
+    const char *name;
+    uint8_t first, last; /* major versions of processors */
+    uint8_t counter;     /* enum counter */
+    uint8_t shift, bits, high;
+} fields[] = {
+    {"s_waitcnt", 9, 10, COUNTER_LOAD, 0, 4, 14},
+    {"s_waitcnt", 9, 9, COUNTER_DS, 8, 4, 0},
+    {"s_waitcnt", 10, 10, COUNTER_DS, 8, 6, 0},
+    {"s_waitcnt", 11, 11, COUNTER_LOAD, 10, 6, 0},
+    {"s_waitcnt", 11, 11, COUNTER_DS, 4, 6, 0},
+    {"s_waitcnt_vmcnt", 10, 11, COUNTER_LOAD, 0, 6, 0},
+    {"s_waitcnt_vscnt", 10, 11, COUNTER_STORE, 0, 6, 0},
+    {"s_waitcnt_lgkmcnt", 10, 11, COUNTER_DS, 0, 6, 0},
+    {"s_wait_loadcnt", 12, 99, COUNTER_LOAD, 0, 6, 0},
+    {"s_wait_storecnt", 12, 99, COUNTER_STORE, 0, 6, 0},
+    {"s_wait_samplecnt", 12, 99, COUNTER_SAMPLE, 0, 6, 0},
+    {"s_wait_bvhcnt", 12, 99, COUNTER_BVH, 0, 3, 0},
+    {"s_wait_dscnt", 12, 99, COUNTER_DS, 0, 6, 0},
+    {"s_wait_kmcnt", 12, 99, COUNTER_KM, 0, 5, 0},
+    {"s_wait_loadcnt_dscnt", 12, 99, COUNTER_LOAD, 8, 6, 0},
+    {"s_wait_loadcnt_dscnt", 12, 99, COUNTER_DS, 0, 6, 0},
+    {"s_wait_storecnt_dscnt", 12, 99, COUNTER_STORE, 8, 6, 0},
+    {"s_wait_storecnt_dscnt", 12, 99, COUNTER_DS, 0, 6, 0},
+};
+
+/* The largest number that fits is as many as a counter can hold: no wait. */
+static void read_wait(struct waits *w, const char *name, uint32_t raw,
+                      const struct sim_target *t)
+{
+    const bool all = strcmp(name, "s_wait_idle") == 0;
+
+    memset(w->most, all ? 0 : NO_WAIT, sizeof(w->most));
+    w->is_wait = all;
+    for (size_t i = 0; i < COUNT(fields); i++) {
+        const unsigned full = (1u << fields[i].bits) - 1;
+        unsigned n = raw >> fields[i].shift & full, most = full;
+
+        if (strcmp(name, fields[i].name) != 0 || t->major < fields[i].first ||
+            t->major > fields[i].last)
+            continue;
+        if (fields[i].high) {
+            n |= (raw >> fields[i].high & 3) << fields[i].bits;
+            most |= 3u << fields[i].bits;
+        }
+        w->is_wait = true;
+        if (n < most)
+            w->most[fields[i].counter] = (uint8_t)n;
+    }
+}
+
+/* ---- operations ---- */
+
+enum kind {
+    KIND_NONE,
+    KIND_VMEM,
+    KIND_SAMPLER,
+    KIND_BVH,
+    KIND_FLAT,
+    KIND_WRITE_BACK,
+    KIND_INVALIDATE,
+    KIND_LDS,
+    KIND_SCALAR,
+    KIND_MESSAGE
+};
+
+/* The first row that fits counts. LLVM counts no invalidation up to gfx11. */
+static const struct {
+    const char *begin;
+    uint8_t kind;
+} kinds[] = {
+    {"flat_prefetch", KIND_NONE},
+    {"flat_", KIND_FLAT},
+    {"global_prefetch", KIND_NONE},
+    {"global_inv", KIND_INVALIDATE},
+    {"global_wb", KIND_WRITE_BACK},
+    {"global_", KIND_VMEM},
+    {"scratch_", KIND_VMEM},
+    {"buffer_inv", KIND_NONE},
+    {"buffer_gl", KIND_NONE},
+    {"buffer_wbinv", KIND_NONE},
+    {"buffer_wbl2", KIND_WRITE_BACK},
+    {"buffer_", KIND_VMEM},
+    {"tbuffer_", KIND_VMEM},
+    {"image_sample", KIND_SAMPLER},
+    {"image_gather", KIND_SAMPLER},
+    {"image_get_lod", KIND_SAMPLER},
+    {"image_bvh", KIND_BVH},
+    {"image_", KIND_VMEM},
+    {"ds_nop", KIND_NONE},
+    {"ds_", KIND_LDS},
+    {"s_prefetch", KIND_NONE},
+    {"s_buffer_prefetch", KIND_NONE},
+    {"s_load", KIND_SCALAR},
+    {"s_buffer_", KIND_SCALAR},
+    {"s_store", KIND_SCALAR},
+    {"s_scratch_", KIND_SCALAR},
+    {"s_atomic", KIND_SCALAR},
+    {"s_dcache", KIND_SCALAR},
+    {"s_gl1_inv", KIND_SCALAR},
+    {"s_memtime", KIND_SCALAR},
+    {"s_memrealtime", KIND_SCALAR},
+    {"s_get_waveid", KIND_SCALAR},
+    {"s_sendmsg", KIND_MESSAGE},
+};
+
+static enum kind kind_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        if (begins(name, kinds[i].begin))
+            return (enum kind)kinds[i].kind;
+    return KIND_NONE;
+}
+
+static bool goes_to_lds(const char *name, const struct insn *in)
+{
+    return (in->flags & F_LDS) || strstr(name, "_lds");
+}
+
+/* Whether op[0] receives what the operation brings. */
+static bool returns(const char *name, const struct insn *in)
+{
+    if (in->row->flags & ROW_RAW || in->nops == 0)
+        return false;
+    if (strstr(name, "_atomic_"))
+        return in->flags & F_GLC;
+    return !(in->row->flags & ROW_NO_DST) && !goes_to_lds(name, in);
+}
+
+static void add(struct waits *w, enum counter counter, enum issue_order order)
+{
+    const unsigned k = w->counter[0] != COUNTER_NONE;
+
+    w->counter[k] = (uint8_t)counter;
+    w->order[k] = (uint8_t)order;
+}
+
+static void count(struct waits *w, const char *name, const struct insn *in,
+                  const struct sim_target *t)
+{
+    const bool gfx9 = t->major == 9, gfx12 = t->major >= 12;
+    const bool loads = gfx9 || w->returns || goes_to_lds(name, in);
+    const enum counter memory = loads ? COUNTER_LOAD : COUNTER_STORE;
+    const enum counter scalar = gfx12 ? COUNTER_KM : COUNTER_DS;
+
+    switch (kind_of(name)) {
+    case KIND_NONE:
+        break;
+    case KIND_VMEM:
+        w->type = VMEM_PLAIN;
+        add(w, memory, ORDER_VMEM);
+        break;
+    case KIND_SAMPLER:
+        w->type = VMEM_SAMPLER;
+        add(w, gfx12 ? COUNTER_SAMPLE : COUNTER_LOAD, ORDER_VMEM);
+        break;
+    case KIND_BVH:
+        w->type = VMEM_BVH;
+        add(w, gfx12 ? COUNTER_BVH : COUNTER_LOAD, ORDER_VMEM);
+        break;
+    case KIND_FLAT: /* to memory and to LDS, as the addresses say */
+        add(w, memory, gfx9 ? ORDER_FLAT : ORDER_VMEM);
+        add(w, COUNTER_DS, gfx9 ? ORDER_FLAT : ORDER_LDS);
+        break;
+    case KIND_WRITE_BACK:
+        add(w, gfx9 ? COUNTER_LOAD : COUNTER_STORE, ORDER_VMEM);
+        break;
+    case KIND_INVALIDATE:
+        add(w, COUNTER_LOAD, ORDER_VMEM);
+        break;
+    case KIND_LDS:
+        add(w, COUNTER_DS, ORDER_LDS);
+        break;
+    case KIND_SCALAR:
+        add(w, scalar, ORDER_NONE);
+        break;
+    case KIND_MESSAGE:
+        add(w, scalar, ORDER_MESSAGE);
+        break;
+    }
+}
+
+struct waits sim_waits_of(const char *name, const struct insn *in,
+                          const struct sim_target *target)
+{
+    struct waits w = {0};
+
+    read_wait(&w, name, in->raw, target);
+    w.returns = in->class != CLASS_VALU && returns(name, in);
+    count(&w, name, in, target);
+    w.returns &= w.counter[0] != COUNTER_NONE;
+    w.reads_vcc = begins(name, "s_cbranch_vcc") || begins(name, "v_div_fmas");
+    w.all_lanes = in->dpp.kind != DPP_NONE || in->class == CLASS_MATRIX ||
+                  strstr(name, "lane");
+    return w;
+}

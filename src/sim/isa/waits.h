@@ -1,0 +1,57 @@
+/* waits.h - which counters an instruction adds to, and what a wait leaves
+ *
+ * Worked out when an instruction is decoded, by wait_rules.h. A memory
+ * operation adds one to each of its counters when it is issued and takes one
+ * off when it completes; a wait for N holds the wave until a counter is N or
+ * less.
+ *
+ * Sources: LLVM's "User Guide for AMDGPU Backend" (memory model), its wait pass
+ * SIInsertWaitcnts, and AMD's manuals of the instruction sets.
+ */
+#ifndef SIM_ISA_WAITS_H
+#define SIM_ISA_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* By gfx12's names. vmcnt is COUNTER_LOAD and up to gfx9 COUNTER_STORE, too;
+ * vscnt is COUNTER_STORE; lgkmcnt is COUNTER_DS and COUNTER_KM in one. */
+enum counter {
+    COUNTER_NONE,
+    COUNTER_LOAD,
+    COUNTER_STORE,
+    COUNTER_SAMPLE,
+    COUNTER_BVH,
+    COUNTER_DS,
+    COUNTER_KM,
+    NUM_COUNTERS
+};
+
+/* Operations of one counter complete in order if all of them are of one of
+ * these kinds, and not ORDER_NONE. */
+enum issue_order {
+    ORDER_NONE,
+    ORDER_VMEM,
+    ORDER_FLAT,
+    ORDER_LDS,
+    ORDER_MESSAGE
+};
+
+/* What LLVM calls the type of a vector memory instruction: up to gfx11 two
+ * loads of one type write a register in their order, without a wait. */
+enum vmem_type { VMEM_NONE, VMEM_PLAIN, VMEM_SAMPLER, VMEM_BVH };
+
+struct waits {
+    uint8_t counter[2]; /* enum counter, that it adds to */
+    uint8_t order[2];   /* enum issue_order, in each */
+    uint8_t type;       /* enum vmem_type */
+    bool returns;       /* op[0] is written when the operation completes */
+    bool all_lanes;     /* it reads lanes that EXEC switches off */
+    bool reads_vcc;     /* without naming it; M0 and EXEC no load can write */
+    bool is_wait;
+    /* Of a wait: how many operations may be under way. */
+    uint8_t most[NUM_COUNTERS];
+};
+enum { NO_WAIT = 255 };
+
+#endif
