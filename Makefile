@@ -9,6 +9,17 @@ PACK    ?= $(PREBUILT_PACK)
 MODULES ?= $(PREBUILT_MODULES)
 endif
 
+# `make install` alone installs what was built last: the settings of the make that
+# built it hold, unless they are given again. The archive's rule writes the file.
+REMEMBERED := ARCHS PACK MODULES IMPORT COV COMPRESS EMBED HIPCC ROCM_PATH HIPFLAGS NVCC NVCCFLAGS CC AR CFLAGS LDFLAGS
+given := $(foreach v,$(REMEMBERED),$(if $(filter command environment,$(firstword $(origin $(v)))),$(v)))
+ifeq ($(SAN)$(MAKECMDGOALS),install)
+-include $(or $(strip $(B)),build)/settings.mk
+endif
+hash := \#
+remember = 'ifeq ($$(filter $(1),$$(given)),)' 'given += $(1)' \
+  $(call KPACK_QUOTE,$(1) = $(subst $(hash),\$(hash),$(value $(1)))) endif
+
 ## Settings, given as NAME=VALUE on the command line:
 ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; NVIDIA's too: sm_NN (cubins), compute_NN (PTX); wide: all processors
 PACK    ?= candle## name of the pack
@@ -55,7 +66,7 @@ endif
 endif
 
 ifneq ($(IMPORT),)
-ifeq ($(origin PACK),file)
+ifeq ($(filter PACK,$(given)),)
 $(error IMPORT=$(IMPORT): name the pack that it becomes: PACK=name)
 endif
 endif
@@ -80,7 +91,7 @@ KPACK_MORE_ARCHS := $(if $(PREBUILT),,$(or $(BENCH_ARCH),sm_90) $(or $(SIM_BENCH
 # Goals without a compiler work on machines without one. `lint` needs a
 # compiler: it reads headers that are made from the kernels, and makes them if
 # they are old.
-KPACK_PLAIN := $(if $(filter-out help clean deps lint-fast lint-format lint-shell lint-settings lint-sentences format,$(or $(MAKECMDGOALS),all)),,1)
+KPACK_PLAIN := $(if $(filter-out help clean uninstall deps lint-fast lint-format lint-shell lint-settings lint-sentences format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/make/kpack.mk
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -143,6 +154,8 @@ $(H)/libkpack.a: $(LIB_OBJECTS) $(PACK_OBJECTS) $(H)/stamp/lib $(PACK_HEADER)
 	@rm -f $@
 	@echo "  AR    $@"
 	@$(AR) rcsD $@ $(LIB_OBJECTS) $(PACK_OBJECTS)
+	@printf '%s\n' '# Made with $@; do not edit. See REMEMBERED in Makefile.' \
+	  $(foreach v,$(given),$(call remember,$(v))) >$(H)/settings.mk
 
 $(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
 	@echo "  LD    $@"
@@ -177,8 +190,13 @@ help: ## print this list
 clean: ## remove everything that was built
 	rm -rf $(B)
 
-install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install kpack into DESTDIR and PREFIX
-	gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION)
+install_contents := $(or $(IMPORT:%=imported from %),$(MODULES) for $(strip $(KPACK_TARGETS_OF_PACK)))
+install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install what was built last, or what settings say, into DESTDIR and PREFIX
+	@gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
+	  '$(install_contents)' $(PACK_LAUNCHERS)
+
+uninstall: ## remove what make install put into DESTDIR and PREFIX
+	@gen/ship/uninstall $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX))
 
 ifeq ($(PREBUILT),)
 dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that needs only cc, make and xxd to build
@@ -190,4 +208,4 @@ endif
 deps: ## install the Debian packages that the goals after it need; alone: all (NVIDIA=1: nvcc, too)
 	$(if $(deps_first),@:,NVIDIA='$(NVIDIA)' NVCC='$(NVCC)' gen/deps)
 
-.PHONY: help clean install dist deps
+.PHONY: help clean install uninstall dist deps
