@@ -21,7 +21,7 @@ remember = 'ifeq ($$(filter $(1),$$(given)),)' 'given += $(1)' \
   $(call KPACK_QUOTE,$(1) = $(subst $(hash),\$(hash),$(value $(1)))) endif
 
 ## Settings, given as NAME=VALUE on the command line:
-ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; NVIDIA's too: sm_NN (cubins), compute_NN (PTX); wide: all processors
+ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; NVIDIA's too: sm_NN (cubins), compute_NN (PTX); wide: all processors; native: this machine's
 PACK    ?= candle## name of the pack
 MODULES ?= $(if $(IMPORT),,$(ALL_MODULES))## modules of the pack: names of kernels/*.hip (default: all)
 IMPORT  ?=## a folder of prebuilt code objects that becomes the pack instead

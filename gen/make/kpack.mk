@@ -11,7 +11,8 @@
 #
 # and, where the defaults do not fit,
 #
-#   ARCHS     targets to compile for; wide: those that serve all processors
+#   ARCHS     targets to compile for; wide: those that serve all processors;
+#             native: those of this machine's GPUs
 #   COV       code object version of concrete targets; empty means 5
 #   B         folder of everything built: build
 #   COMPRESS  none (also if empty), or zstd: code objects are compressed, and
@@ -40,7 +41,7 @@
 #   PACK_HSACOS, PACK_CUBINS, PACK_EMBEDS, PACK_OBJECTS
 #             what the pack is made of, each with its rules
 #   kpack-pack
-#             a goal: all of it
+#             a goal: all of it; the default one of a makefile without targets
 #
 # It sets no name that does not begin with KPACK_ or PACK_, and changes nothing
 # else of the makefile that includes it: settings are read where it is included.
@@ -157,6 +158,10 @@ endif
 KPACK_COMMA := ,
 KPACK_EMPTY :=
 KPACK_SPACE := $(KPACK_EMPTY) $(KPACK_EMPTY)
+define KPACK_NEWLINE
+
+
+endef
 KPACK_ESC    = $(subst :,\:,$(1))
 KPACK_QUOTE  = '$(subst ','\'',$(1))'
 
@@ -177,18 +182,36 @@ KPACK_MAYBE_STAMP = $(if $(2)$(wildcard $(1)),$(eval $(call KPACK_STAMP,$(1),$(2
 KPACK_FORCE:
 .PHONY: KPACK_FORCE
 
+# Names become parts of symbols, as kpack-gen says at the end of the build.
+# $(call KPACK_NOT_LIKE,NAMES,PATTERN)
+KPACK_NOT_LIKE = $(if $(1),$(shell printf '%s\n' $(foreach n,$(1),$(call KPACK_QUOTE,$(n))) | LC_ALL=C grep -vxE '$(2)'))
+KPACK_BAD_NAMES := $(call KPACK_NOT_LIKE,$(KPACK_MODULES),[A-Za-z][A-Za-z0-9_]*)
+ifneq ($(KPACK_BAD_NAMES),)
+$(error kpack.mk: no name for a module: $(KPACK_BAD_NAMES). A module is called as its file, and the name is part of C functions: \
+  letters, digits and '_', a letter first. Rename the file)
+endif
+ifneq ($(call KPACK_NOT_LIKE,$(PACK),[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*),)
+$(error PACK=$(PACK): no name for a pack, since it is part of C functions: letters, digits and single '_' between them, a letter first)
+endif
+
 # ---- targets ---------------------------------------------------------------
 
-# ARCHS=wide, or half of it, stands for the targets that serve all processors.
+# ARCHS=wide, or half of it, stands for the targets that serve all processors;
+# native for the machine's own.
 KPACK_WIDE := wide wide-amd wide-nvidia
-KPACK_ASKED_ARCHS := $(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201)
+KPACK_NATIVE := $(if $(filter native,$(ARCHS)),$(shell $(KPACK_TOOLS)/native-targets))
+KPACK_ASKED_ARCHS := $(patsubst native,$(KPACK_NATIVE),$(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201))
+ifeq ($(strip $(KPACK_ASKED_ARCHS)),)
+$(error ARCHS=native: no GPU is here that the kernel (/sys/class/kfd) or nvidia-smi names; name targets, as in ARCHS="gfx942 gfx1100")
+endif
 
 # The rows of the target table as words:
 # name/ISA version/sramecc/xnack/wave/wmma/generic, which generic targets have not
 KPACK_ROWS := $(shell tr -d ' "' <$(KPACK_TARGETS) | awk -F'[(,)]' \
   '/^X/ {own = $$2 ~ /_generic$$/; \
   print (own ? $$7 : $$2)"/"$$4*1000+$$5*100+$$6"/"$$8"/"$$9"/"$$10"/"$$13"/"(own ? "" : $$7)}')
-KPACK_ROW   = $(filter $(firstword $(subst :, ,$(1)))/%,$(KPACK_ROWS))
+KPACK_PROCESSOR = $(firstword $(subst :, ,$(1)))
+KPACK_ROW   = $(filter $(call KPACK_PROCESSOR,$(1))/%,$(KPACK_ROWS))
 KPACK_FIELD = $(word $(1),$(subst /, ,$(2)))
 KPACK_ISA_VERSION = $(call KPACK_FIELD,2,$(call KPACK_ROW,$(1)))
 KPACK_WAVE_SIZE   = $(call KPACK_FIELD,5,$(call KPACK_ROW,$(1)))
@@ -205,21 +228,25 @@ KPACK_NAMES := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)))
 KPACK_VALID := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)) \
   $(addprefix $(call KPACK_FIELD,1,$(r)),$(call KPACK_SUFFIXES,$(r))))
 KPACK_IS_NVIDIA = $(shell echo $(1) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?')
-KPACK_BAD_ARCHS := $(filter-out $(KPACK_VALID) $(KPACK_WIDE) sm_% compute_%,$(KPACK_ASKED_ARCHS)) \
-  $(foreach a,$(filter sm_% compute_%,$(KPACK_ASKED_ARCHS)),$(if $(call KPACK_IS_NVIDIA,$(a)),,$(a)))
-ifneq ($(strip $(KPACK_BAD_ARCHS)),)
-# One example of each processor that has features.
-KPACK_WITH_FEATURES = $(foreach r,$(KPACK_ROWS),\
-  $(addprefix $(call KPACK_FIELD,1,$(r)),$(firstword $(call KPACK_SUFFIXES,$(r)))))
-define KPACK_BAD_ARCHS_TEXT
-ARCHS: no such target: $(strip $(KPACK_BAD_ARCHS))
-  valid: $(KPACK_NAMES)
-  with features: $(strip $(KPACK_WITH_FEATURES))
-  ('-' for '+' turns one off, a feature left out means any)
-  of NVIDIA: sm_NN, a cubin, which nvcc makes; compute_NN, PTX, which clang makes with CUDA's headers
-  of all: wide, the fewest that serve every processor; wide-amd and wide-nvidia are its halves
-endef
-$(error $(KPACK_BAD_ARCHS_TEXT))
+# $(call KPACK_NO_TARGETS,WORDS): those that are no targets
+KPACK_NO_TARGETS = $(strip $(filter-out $(KPACK_VALID) $(KPACK_WIDE) sm_% compute_%,$(1)) \
+  $(foreach a,$(filter sm_% compute_%,$(1)),$(if $(call KPACK_IS_NVIDIA,$(a)),,$(a))))
+KPACK_BAD_ARCHS := $(call KPACK_NO_TARGETS,$(KPACK_ASKED_ARCHS))
+ifneq ($(KPACK_BAD_ARCHS),)
+# What is meant: the same with other commas and letters; else for each wrong
+# target the settings of its processor, or names that begin alike, or all names.
+KPACK_LIKELY := $(shell echo $(call KPACK_QUOTE,$(KPACK_ASKED_ARCHS)) | tr 'A-Z,;' 'a-z  ')
+KPACK_ALIKE = $(if $(filter %-generic,$(1)),$(filter %-generic,$(KPACK_NAMES)),\
+  $(filter $(shell echo $(call KPACK_QUOTE,$(1)) | sed 's/.$$//')%,$(KPACK_NAMES)))
+KPACK_OF_NVIDIA := of NVIDIA: sm_NN$(KPACK_COMMA) a cubin$(KPACK_COMMA) which nvcc makes; compute_NN$(KPACK_COMMA) PTX$(KPACK_COMMA) which clang makes
+KPACK_HINT = $(strip $(or \
+  $(if $(call KPACK_ROW,$(1)),features of $(call KPACK_PROCESSOR,$(1)): $(or $(strip $(call KPACK_SUFFIXES,$(call KPACK_ROW,$(1)))),none)),\
+  $(if $(filter sm% compute%,$(1)),$(KPACK_OF_NVIDIA)),\
+  $(if $(strip $(call KPACK_ALIKE,$(1))),names like $(1): $(call KPACK_ALIKE,$(1))),\
+  valid: $(KPACK_NAMES); $(KPACK_OF_NVIDIA); native$(KPACK_COMMA) this machine's; wide$(KPACK_COMMA) for every processor))
+KPACK_HINTS := $(if $(call KPACK_NO_TARGETS,$(filter-out native,$(KPACK_LIKELY))),\
+  $(foreach a,$(KPACK_BAD_ARCHS),|$(call KPACK_HINT,$(a))),|is ARCHS="$(KPACK_LIKELY)" meant?)
+$(error ARCHS: no such target: $(KPACK_BAD_ARCHS)$(subst |,$(KPACK_NEWLINE)  ,$(subst $(KPACK_SPACE)|,|,$(KPACK_HINTS))))
 endif
 
 # Asked at each make, so that a new compiler rebuilds; written if it differs.
@@ -250,7 +277,6 @@ KPACK_OBJECT = $(KPACK_B)/hsaco/$(1)/$(2).$(call KPACK_EXTENSION,$(1))
 
 # A device that runs code for a target: its own processor, or the first that a
 # generic target covers, with the same features.
-KPACK_PROCESSOR = $(firstword $(subst :, ,$(1)))
 KPACK_COVERED   = $(firstword $(foreach r,$(KPACK_ROWS),\
   $(if $(filter $(1),$(call KPACK_FIELD,7,$(r))),$(call KPACK_FIELD,1,$(r)))) $(1))
 KPACK_DEVICE_OF = $(patsubst $(call KPACK_PROCESSOR,$(1))%,$(call KPACK_COVERED,$(call KPACK_PROCESSOR,$(1)))%,$(1))
@@ -509,8 +535,13 @@ $(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(
 	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
 	@echo "  $(4) $(1)/$(2)"
-	@$(5) $(call KPACK_DEFINES,$(HIPFLAGS_$(2))) -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
+	@$(5) $(call KPACK_DEFINES,$(HIPFLAGS_$(2))) -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$< 2>$$@.said || \
+	  { $(call KPACK_NVIDIA_FAILED,$(1)); exit 1; }; cat $$@.said >&2; rm $$@.said
 endef
+# HIP's headers make dozens of errors there: the first will do, with a hint.
+KPACK_NVIDIA_FAILED = if grep -q '[ /<"]hip/[a-z0-9_]*[.]h' $$@.said; then grep -m 1 'error' $$@.said; \
+  echo "$$<: HIP's headers are for AMD's GPUs and do not compile for $(1). Include kpack's <device.h> in their place, which serves both"; \
+  else cat $$@.said; fi >&2; rm $$@.said
 endif
 
 -include $(wildcard $(KPACK_B)/code/*/*.d $(KPACK_B)/hsaco/*/*.d)
@@ -570,6 +601,8 @@ $(KPACK_B)/gen/$(1).made: $(call KPACK_MADE_FROM,$(1)) $(call KPACK_UNLESS_THERE
 	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(call KPACK_OBJECT_ARGUMENTS,$(1)) \
 	  $(if $(call KPACK_IR_OF,$(1)),$$(KPACK_IR_ARGUMENT)) $(KPACK_NAME_ARGUMENTS)
 	@rm -f '$$(@:.made=.ll)'; touch '$$@'
+	$(if $(call KPACK_CSV_OF,$(1)),,@[ -s '$$(@:.made=.kernels)' ] || \
+	  echo "kpack: module $(1) has no kernels: its source exports no __global__ function. A template is exported for the types that the source instantiates it for")
 $(call KPACK_ESC,$(call KPACK_MADE_OF,$(1))): $(KPACK_B)/gen/$(1).made ;
 endef
 
@@ -744,7 +777,10 @@ $(PACK_ARCHIVE): $(PACK_OBJECTS) $(KPACK_B)/stamp/archive $(PACK_HEADER) $(PACK_
 kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER) $(PACK_LAUNCHERS)
 .PHONY: kpack-pack
 # The includer's first target is its default one, as if this file had none. Alone,
-# this file makes the pack.
+# this file makes the pack; so does a makefile that has no target and nothing but
+# settings behind its include of this file.
 KPACK_MAKEFILES := $(filter-out $(KPACK_DEVICE_MK) %/kinds.mk %.d,$(MAKEFILE_LIST))
-.DEFAULT_GOAL := $(if $(filter 1,$(words $(KPACK_MAKEFILES))),kpack-pack,$(KPACK_GOAL))
+KPACK_ENDS_HERE = $(shell awk '/^-?include .*kpack/ {ends = 1; next} !/^[ \t]*(\#|$$)|^[A-Za-z0-9_]+ *[:+?]?=/ {ends = 0} END {print ends ? "ends" : ""}' \
+  $(call KPACK_QUOTE,$(firstword $(MAKEFILE_LIST))))
+.DEFAULT_GOAL := $(if $(or $(filter 1,$(words $(KPACK_MAKEFILES))),$(if $(KPACK_GOAL),,$(KPACK_ENDS_HERE))),kpack-pack,$(KPACK_GOAL))
 endif

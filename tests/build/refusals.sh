@@ -20,10 +20,32 @@ for arch in gfx90b gfx13-generic sm_9x gfx942:sramecc gfx1100:xnack+ \
     refuse "ARCHS=$arch" "no such target: $arch" build ARCHS="gfx942 $arch"
 done
 refuse "a wrong name lists the valid ones" gfx12-generic build ARCHS=nonsense
+refuse "only where no name is near" "valid: gfx900" build ARCHS="gfx942 nonsense"
+meant() { # ARCHS hint: the message's last line
+    build ARCHS="$1" && return 1
+    cp "$WORK/check.out" "$WORK/meant"
+    [ "$(tail -n 2 "$WORK/meant" | sed -n 's/^  \(.*\)\.  Stop\.$/\1/p')" = "$2" ]
+}
+check "commas between targets" meant gfx942,gfx1100 'is ARCHS="gfx942 gfx1100" meant?'
+check "capitals" meant "GFX942 Sm_90" 'is ARCHS="gfx942 sm_90" meant?'
+check "a name that is near" meant "gfx942 gfx943" "names like gfx943: gfx942"
+check "a feature that there is not" meant gfx1100:xnack+ "features of gfx1100: none"
+check "a feature without its setting" meant gfx908:sramecc "features of gfx908: :sramecc+:xnack+ :sramecc+:xnack- \
+:sramecc-:xnack+ :sramecc-:xnack- :sramecc+ :sramecc- :xnack+ :xnack-"
+check "NVIDIA's without _" meant sm90 "of NVIDIA: sm_NN, a cubin, which nvcc makes; compute_NN, PTX, which clang makes"
 refuse "a wrong code object version" "COV=7" build COV=7
 refuse "a module that is not there" "no such file: kernels/on.hip; modules are: one" build MODULES="one on"
 refuse "a pack with the name of a header" "a header of kpack's own" build PACK=types
 refuse "a module that is named twice" "two sources have one file name" build MODULES="one one"
+
+for name in a-b 1a _a a.b; do
+    cp "$tree/kernels/one.hip" "$tree/kernels/$name.hip"
+    refuse "a module called $name" "no name for a module: $name. " build
+    rm "$tree/kernels/$name.hip"
+done
+for name in a-b 1a a__b a_; do
+    refuse "a pack called $name" "PACK=$name: no name for a pack" build PACK=$name
+done
 
 # ---- the build folder ----
 
@@ -83,6 +105,24 @@ refuse "another set of kernels" \
     "kernel extra is there for gfx942, but not for gfx1100" \
     build ARCHS="gfx1100 gfx942"
 check "no table is left behind" test ! -e "$tree/build/gen/one.c"
+
+# ---- sources without kernels, and with HIP's headers for NVIDIA ----
+
+echo '#include <hip/hip_runtime.h>' >"$tree/kernels/one.hip"
+check "a source without kernels gets a sentence" says "kpack: module one has no kernels: " build ARCHS=gfx1100
+
+small_kernel one >"$tree/kernels/one.hip"
+for text in 'In file included from /usr/include/hip/hip_runtime.h:64' 'fatal error: hip/hip_runtime.h: No such file'; do
+    # shellcheck disable=SC2016 # for the stand-in
+    printf '#!/bin/sh\necho "%s\nerror: the first\nerror: more" >&2; exit 1\n' "$text" >"$WORK/nvcc"
+    chmod +x "$WORK/nvcc"
+    refuse "HIP's headers for sm_90" "one.hip: HIP's headers are for AMD's GPUs" build ARCHS=sm_90 NVCC="$WORK/nvcc"
+    check "of the errors only the first" test "$(grep -c 'error:' "$WORK/check.out")" -eq 1
+done
+printf '#!/bin/sh\necho "error: one\nerror: two" >&2; exit 1\n' >"$WORK/nvcc"
+refuse "other errors are shown" "error: two" build ARCHS=sm_90 NVCC="$WORK/nvcc"
+printf '#!/bin/sh\necho "warning: one" >&2; : >build/hsaco/sm_90/one.cubin\n' >"$WORK/nvcc"
+refuse "warnings, too" "warning: one" build ARCHS=sm_90 NVCC="$WORK/nvcc"
 
 # ---- files that are no good code objects ----
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# wide.sh - ARCHS=wide: the fewest targets that serve every processor
+# wide.sh - words in ARCHS: wide, the fewest targets that serve every processor;
+# native, those of the machine's GPUs
 #
 # Two modules are built for all of AMD's half, and a sample of their tests runs
 # on a simulated GPU of each family. `make check-wide` runs all tests of all.
@@ -51,6 +52,29 @@ if localedef -i en_US -f UTF-8 "$WORK/en_US.UTF-8" 2>"$WORK/check.out"; then
 else
     skip "there are no locales to compile: whether a language changes the order"
 fi
+
+# ---- the machine's own ----
+
+node() { # name version
+    mkdir -p "$WORK/nodes/$1"
+    printf 'simd_count 4\ngfx_target_version %s\n' "$2" >"$WORK/nodes/$1/properties"
+}
+native() { # targets
+    [ "$(PATH="$WORK/bin:$PATH" gen/make/native-targets "$WORK/nodes")" = "$1" ]
+}
+mkdir -p "$WORK/bin"
+printf '#!/bin/sh\nexit 1\n' >"$WORK/bin/nvidia-smi"
+chmod +x "$WORK/bin/nvidia-smi"
+check "native where there is no GPU" native ""
+node 0 0 && node 1 90402 && node 2 90010 && node 3 90402 && node 4 110001 && node 5 100306
+check "AMD's, each once" native "gfx1036 gfx1101 gfx90a gfx942"
+printf '#!/bin/sh\nprintf "9.0\\n9.0\\n12.0\\n"\n' >"$WORK/bin/nvidia-smi"
+check "NVIDIA's beside" native "gfx1036 gfx1101 gfx90a gfx942 sm_120 sm_90"
+native_build() {
+    rm -r "$WORK/nodes"
+    PATH=$WORK/bin:$PATH plain_make -n B="$WORK/native" MODULES=vector_add ARCHS=native NVCC=/bin/true cubins
+}
+check "make ARCHS=native" says "code=sm_120" native_build
 
 # ---- a wide pack ----
 

@@ -18,7 +18,7 @@ for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     include/kpack/candle_launch.h include/kpack/candle/vector_add.h bin/kpack \
     share/man/man1/kpack.1 share/kpack/kpack.mk share/kpack/kpack-gen \
     share/kpack/find-compiler share/kpack/kpack-embed share/kpack/constants.c \
-    share/kpack/target_table.h share/kpack/sm_table.h share/kpack/wide-targets \
+    share/kpack/target_table.h share/kpack/sm_table.h share/kpack/wide-targets share/kpack/native-targets \
     share/kpack/device/device.h \
     share/doc/kpack/README.md share/doc/kpack/gen/README.md lib/cmake/kpack/kpackConfig.cmake \
     lib/cmake/kpack/kpackConfigVersion.cmake; do

@@ -125,6 +125,23 @@ check "make: a pack without a makefile" makes 'AR    build/libbare.a' \
     sh -c 'exec make -f "$(pkg-config --variable=makefile kpack)" -j2 PACK=bare \
         SOURCES=kernels/brighten.hip HIPFLAGS="-DFULL=9 -Ikernels/include" \
         ARCHS=gfx1100'
+cat >ends.mk <<'END'
+PACK     := ends
+SOURCES  := kernels/brighten.hip
+include $(shell pkg-config --variable=makefile kpack)
+
+# settings of its own may follow
+THEN := this
+END
+sed -n 'p;/^include/q' ends.mk >more.mk
+echo 'mine: ; @echo mine alone' >>more.mk
+default_goal() { # makefile
+    alone make -p -n -f "$1" | sed -n 's/^\.DEFAULT_GOAL := //p'
+}
+check "make: a makefile without targets builds the pack" test "$(default_goal ends.mk)" = kpack-pack
+check "make: its first target is the default one" test "$(default_goal more.mk)" = mine
+refuse "make: a name with '-'" "no name for a module: a-b. A module is called as its file" \
+    alone make SOURCES=a-b.hip
 refuse "make: a kpack that has no generator says so" "archive of prebuilt" \
     sh -c "mv '$prefix/share/kpack/kpack-gen' '$prefix/share/kpack/away'; \
         PKG_CONFIG_PATH='$prefix/lib/pkgconfig' make; status=\$?; \
