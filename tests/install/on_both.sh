@@ -26,6 +26,8 @@ cp "$WORK/check.out" "$WORK/said"
 n=$(grep -c '^device .*: right$' "$WORK/said")
 check "which each line says" test "$n" -ge 1 -a "$(tail -n 1 "$WORK/said")" = "right on $n of $n"
 if [ -n "${KPK_SIM_DEVICES:-}" ]; then
+    refuse "without a GPU it says what to look at" "sees a GPU" \
+        env KPK_SIM_DEVICES=none KPK_CUDA_LIBRARY= "$WORK/on_both"
     check "of all that are simulated" test "$n" -eq "$(echo "$KPK_SIM_DEVICES" | tr , '\n' | wc -l)"
 fi
 refuse "without a driver it says what was looked for" "For NVIDIA GPUs" \

@@ -44,10 +44,12 @@ int main(void)
 {
     float a[N], b[N], c[N];
     int ndevices, nright = 0;
+    kpk_device first;
 
     for (int i = 0; i < N; i++)
         a[i] = (float)i, b[i] = 0.5f;
-    if (kpk_device_count(&ndevices)) /* HIP's come first, then CUDA's */
+    /* HIP's come first, then CUDA's. Without one, it says what to look at. */
+    if (kpk_device_count(&ndevices) || kpk_device_get(0, &first))
         return fprintf(stderr, "%s\n", kpk_error_message()), 1;
     for (int d = 0; d < ndevices; d++) {
         kpk_selection code; /* what the GPU runs: a code object, cubin or PTX */
