@@ -21,7 +21,10 @@ const struct command commands[] = {
      "such archives which it wants and which are there."},
     {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP and CUDA see",
      "Target ID, compute units, memory, shared memory of a block, wave size "
-     "and name of each; and which HIP runtime and CUDA driver were found."},
+     "and name of each; and which HIP runtime and CUDA driver were found. A "
+     "driver that is there and does not start is told of on standard error. "
+     "Without a GPU the status is 3 and a sentence says what to look at; with "
+     "`--json` it is the member `error`, and `devices` is empty."},
     {"select", "TARGET-ID [MODULE]", "j", 1, 2, cmd_select,
      "which code object a device of that target would run, and why",
      "For each module, or for one, the code object that a device of this "
@@ -113,3 +116,15 @@ const struct option all_options[] = {
     {"-s", "BYTES", 's', "dynamic shared memory of a block", NULL},
 };
 const int noptions = sizeof(all_options) / sizeof(all_options[0]);
+
+const struct option plain_options[] = {
+    {"--help", NULL, 'h', "this text, or of a command its own; -h is the same",
+     NULL},
+    {"--version", NULL, 'V', "the version of kpack; -V is the same", NULL},
+    {"--manual", NULL, 'M', "the manual page, for `man -l -`", NULL},
+    {"--completion", "SHELL", 'C', "completion for bash, zsh or fish",
+     "Prints what makes *bash*, *zsh* or *fish* complete the command line, "
+     "names of kernels among it: `source <(kpack --completion bash)`. `make "
+     "install` puts it where these shells look."},
+};
+const int nplain_options = sizeof(plain_options) / sizeof(plain_options[0]);

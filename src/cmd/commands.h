@@ -1,7 +1,7 @@
 /* commands.h - the subcommands and options, and what is said of them
  *
- * One table of each: the command line is read by them, and `kpack --help` and
- * the manual page are written from them.
+ * One table of each: the command line is read by them, and `kpack --help`, the
+ * manual page and the completion of shells are written from them.
  *
  * In texts `word` is typed as it stands and *word* stands for something.
  */
@@ -32,7 +32,19 @@ struct option {
 extern const struct option all_options[];
 extern const int noptions;
 
+/* Options in a command's place. */
+extern const struct option plain_options[];
+extern const int nplain_options;
+
+/* help.c */
+void print_help(void);
+void print_command_help(const struct command *command);
+
 /* manual.c: the page, in the language of man(7). */
 void print_manual(void);
+
+/* completion.c: what completes the command line in a shell; false, and nothing
+ * printed, if it is none of bash, zsh and fish. */
+bool print_completion(const char *shell);
 
 #endif

@@ -5,6 +5,7 @@
 #include "text_columns.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static void row(struct table *table, int i, const kpk_device *device)
 {
@@ -33,16 +34,23 @@ static void json_row(int i, const kpk_device *device)
     json_close('}');
 }
 
-/* Prints a driver's version and path; prints nothing without a driver. */
+/* A driver's version and path. Without a driver prints nothing, unless the user
+ * names its library. A driver that is there and fails is told of. */
 static void driver(kpk_platform platform, bool json)
 {
     const bool cuda = platform == KPK_CUDA;
+    const char *named = getenv(cuda ? "KPK_CUDA_LIBRARY" : "KPK_HIP_LIBRARY");
     const char *path;
     int v;
+    const kpk_status st = kpk_driver_info(platform, &v, &path);
 
-    if (kpk_driver_info(platform, &v, &path) != KPK_OK)
+    if (st == KPK_ERR_NO_DRIVER && !(named && *named))
         return;
-    if (json) {
+    if (st != KPK_OK) {
+        (void)fprintf(stderr, "kpack: %s\n", kpk_error_message());
+        if (json)
+            json_string(cuda ? "cuda_error" : "hip_error", kpk_error_message());
+    } else if (json) {
         json_string(cuda ? "cuda_library" : "hip_library", path);
         json_number(cuda ? "cuda_version" : "hip_version", (uint64_t)v);
     } else if (cuda) {
@@ -51,6 +59,20 @@ static void driver(kpk_platform platform, bool json)
         printf("HIP %d.%d.%d from %s\n", v / 10000000, v / 100000 % 100,
                v % 100000, path);
     }
+}
+
+/* Without a GPU: a sentence on standard error, and for programs the same. */
+static int no_devices(kpk_status st, bool json)
+{
+    if (json) {
+        json_open(NULL, '{');
+        json_string("error", kpk_error_message());
+        json_open("devices", '[');
+        json_close(']');
+        json_close('}');
+        json_end();
+    }
+    return cmd_failed(st);
 }
 
 int cmd_devices(const struct options *options)
@@ -64,7 +86,7 @@ int cmd_devices(const struct options *options)
     if (st == KPK_OK && n == 0)
         st = kpk_device_get(0, &device);
     if (st != KPK_OK)
-        return cmd_failed(st);
+        return no_devices(st, options->json);
     if (options->json)
         json_open(NULL, '{');
     driver(KPK_HIP, options->json);

@@ -343,11 +343,14 @@ int cmd_info(const struct options *options)
                       "kpack: info takes the name of a module or a kernel, and "
                       "\"%s\" is a file; `kpack list %s` shows what is in it\n",
                       name, name);
-    else if (!any)
-        (void)fprintf(
-            stderr,
-            "kpack: no module and no kernel is called \"%s\"; `kpack list "
-            "--kernels` shows all of them\n",
-            name);
+    else if (!any) {
+        struct nearest nearest = nearest_to(name);
+
+        cmd_offer_names(&nearest, true, true);
+        (void)fprintf(stderr,
+                      "kpack: no module and no kernel is called \"%s\"; "
+                      "`kpack list --kernels` shows all of them%s\n",
+                      name, nearest_hint(&nearest));
+    }
     return any ? EXIT_DONE : EXIT_NO;
 }

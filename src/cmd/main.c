@@ -4,6 +4,7 @@
  */
 #include "commands.h"
 #include "exit_status.h"
+#include "nearest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,57 +13,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_help(void)
+static int usage(const struct command *command, const char *fault,
+                 const char *word, const char *hint)
 {
-    printf("kpack %s - the GPU kernels that this program carries\n\n"
-           "usage: kpack COMMAND [OPTION]...\n\n",
-           KPK_VERSION_STRING);
-    for (int i = 0; i < ncommands; i++) {
-        char left[48];
-
-        (void)snprintf(left, sizeof(left), "%s %s", commands[i].name,
-                       commands[i].words);
-        printf("  %-32s  %s\n", left, commands[i].summary);
-    }
-    printf("\noptions, where a command takes them:\n");
-    for (int i = 0; i < noptions; i++) {
-        char taken[64] = "";
-        char left[48];
-
-        for (int c = 0; c < ncommands; c++) {
-            if (strchr(commands[c].letters, all_options[i].letter))
-                (void)snprintf(taken + strlen(taken),
-                               sizeof(taken) - strlen(taken), "%s%s",
-                               *taken ? ", " : "", commands[c].name);
-        }
-        (void)snprintf(left, sizeof(left), "%s %s", all_options[i].name,
-                       all_options[i].word ? all_options[i].word : "");
-        printf("  %-32s  %s (%s)\n", left, all_options[i].summary, taken);
-    }
-    printf("  %-32s  %s\n  %-32s  %s\n  %-32s  %s\n  %-32s  %s\n", "--",
-           "what follows is no option", "--help", "this text", "--version",
-           "the version of kpack", "--manual",
-           "the manual page, for `man -l -`");
-    printf("\nexit status:\n");
-#define X(name, number, text) printf("  %d  %s\n", number, text);
-    EXIT_TABLE(X)
-#undef X
-    printf(
-        "\nOnly devices and run need a GPU and its library. HIP is looked for\n"
-        "in KPK_HIP_LIBRARY if that is set, else in libamdhip64.so.20 to .5\n"
-        "and libamdhip64.so, also below /opt/rocm; CUDA in KPK_CUDA_LIBRARY,\n"
-        "else in libcuda.so.1.\n");
+    (void)fprintf(stderr, "kpack: %s%s%s%s\n", fault, *word ? ": " : "", word,
+                  hint);
+    if (command)
+        (void)fprintf(stderr,
+                      "usage: kpack %s %s [OPTION]...\n"
+                      "`kpack %s --help` tells more\n",
+                      command->name, command->words, command->name);
+    else
+        (void)fprintf(stderr, "`kpack --help` lists commands and options\n");
+    return EXIT_USAGE;
 }
 
-static int usage(const struct command *command, const char *fault,
-                 const char *word)
+static int unknown_command(const char *word)
 {
-    (void)fprintf(stderr, "kpack: %s%s%s\n", fault, *word ? ": " : "", word);
-    if (command)
-        (void)fprintf(stderr, "usage: kpack %s %s [OPTION]...\n", command->name,
-                      command->words);
-    (void)fprintf(stderr, "`kpack --help` lists commands and options\n");
-    return EXIT_USAGE;
+    struct nearest nearest = nearest_to(word);
+
+    for (int i = 0; i < ncommands; i++)
+        nearest_offer(&nearest, commands[i].name);
+    for (int i = 0; i < nplain_options; i++)
+        nearest_offer(&nearest, plain_options[i].name);
+    return usage(NULL, "no such command", word, nearest_hint(&nearest));
+}
+
+/* An option that the command does not take as it stands. */
+static int wrong_option(const struct command *command, const char *word)
+{
+    struct nearest nearest = nearest_to(word);
+
+    for (int i = 0; i < noptions; i++)
+        if (strchr(command->letters, all_options[i].letter) &&
+            strlen(all_options[i].name) > 2) /* any letter is near to another */
+            nearest_offer(&nearest, all_options[i].name);
+    nearest_offer(&nearest, "--help");
+    return usage(command,
+                 "option unknown here, given twice, or its value is missing or "
+                 "wrong",
+                 word, nearest.distance ? nearest_hint(&nearest) : "");
 }
 
 static bool parse_number(const char *text, int *out)
@@ -145,8 +135,9 @@ static int run_command(const struct command *command, char **argv)
             !words_alone && (*argv)[0] == '-' && (*argv)[1] != '\0';
         int taken = 1;
 
-        if (option && strcmp(*argv, "--help") == 0) {
-            print_help();
+        if (option &&
+            (strcmp(*argv, "--help") == 0 || strcmp(*argv, "-h") == 0)) {
+            print_command_help(command);
             return EXIT_DONE;
         }
         if (option && strcmp(*argv, "--") == 0) {
@@ -154,19 +145,16 @@ static int run_command(const struct command *command, char **argv)
         } else if (option) {
             taken = take_option(command, argv, &options, &given);
             if (!taken)
-                return usage(command,
-                             "option unknown here, given twice, or its value "
-                             "is missing or wrong",
-                             *argv);
+                return wrong_option(command, *argv);
         } else {
             if (options.nwords == command->most)
-                return usage(command, "one word too many", *argv);
+                return usage(command, "one word too many", *argv, "");
             options.words[options.nwords++] = *argv;
         }
         argv += taken;
     }
     if (options.nwords < command->least)
-        return usage(command, "something is missing", "");
+        return usage(command, "something is missing", "", "");
     return command->run(&options);
 }
 
@@ -190,27 +178,68 @@ static void hold_standard_files(void)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+static const struct command *find_command(const char *name)
+{
+    for (int i = 0; i < ncommands; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static bool is_option(const char *word, char letter, const char *name)
+{
+    const char alone[] = {'-', letter, '\0'};
+
+    return strcmp(word, alone) == 0 || strcmp(word, name) == 0;
+}
+
+static int help(const char *word)
+{
+    const struct command *command = word ? find_command(word) : NULL;
+
+    if (word && !command)
+        return unknown_command(word);
+    if (command)
+        print_command_help(command);
+    else
+        print_help();
+    return EXIT_DONE;
+}
+
+/* The command line begins with an option of the command's own: plain_options.
+ * Below 0 if it does not. */
+static int run_plain(char **argv)
+{
+    if (is_option(argv[0], 'h', "--help") || strcmp(argv[0], "help") == 0)
+        return help(argv[1]);
+    if (is_option(argv[0], 'V', "--version")) {
+        printf("kpack %s\n", KPK_VERSION_STRING);
+        return EXIT_DONE;
+    }
+    if (strcmp(argv[0], "--manual") == 0) {
+        print_manual();
+        return EXIT_DONE;
+    }
+    if (strcmp(argv[0], "--completion") != 0)
+        return -1;
+    if (argv[1] && print_completion(argv[1]))
+        return EXIT_DONE;
+    return usage(NULL, "--completion takes bash, zsh or fish",
+                 argv[1] ? argv[1] : "", "");
+}
+
 int main(int argc, char **argv)
 {
+    const struct command *command;
+    int status;
+
     hold_standard_files();
     if (argc < 2)
-        return usage(NULL, "no command given", "");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_help();
-        return finish(EXIT_DONE);
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("kpack %s\n", KPK_VERSION_STRING);
-        return finish(EXIT_DONE);
-    }
-    if (strcmp(argv[1], "--manual") == 0) {
-        print_manual();
-        return finish(EXIT_DONE);
-    }
-    for (int i = 0; i < ncommands; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return finish(run_command(&commands[i], argv + 2));
-    }
-    return usage(NULL, "no such command", argv[1]);
+        return usage(NULL, "no command given", "", "");
+    status = run_plain(argv + 1);
+    if (status >= 0)
+        return finish(status);
+    command = find_command(argv[1]);
+    return command ? finish(run_command(command, argv + 2))
+                   : unknown_command(argv[1]);
 }

@@ -139,8 +139,11 @@ static void put_commands(void)
     printf(".SH SYNOPSIS\n");
     for (int i = 0; i < ncommands; i++)
         put_synopsis(&commands[i]);
-    printf("\\fBkpack \\-\\-help\\fP | \\fB\\-\\-version\\fP | "
-           "\\fB\\-\\-manual\\fP\n");
+    for (int i = 0; i < nplain_options; i++) {
+        printf("\\fBkpack\\fP ");
+        put_option(&plain_options[i]);
+        printf("\n.br\n");
+    }
     printf(".SH DESCRIPTION\n");
     put_text("`kpack` carries a pack of GPU kernels inside itself, the way any "
              "program does that links *libkpack.a*. It shows what is in the "
@@ -154,6 +157,19 @@ static void put_commands(void)
     }
 }
 
+static void put_options(const struct option *options, int n)
+{
+    for (int i = 0; i < n; i++) {
+        printf(".TP\n");
+        put_option(&options[i]);
+        putchar('\n');
+        if (options[i].about)
+            put_text(options[i].about);
+        else
+            put_sentence(options[i].summary);
+    }
+}
+
 void print_manual(void)
 {
     printf(".\\\" kpack.1 - written by kpack --manual; do not edit\n"
@@ -162,15 +178,8 @@ void print_manual(void)
            KPK_VERSION_STRING);
     put_commands();
     printf(".SH OPTIONS\n");
-    for (int i = 0; i < noptions; i++) {
-        printf(".TP\n");
-        put_option(&all_options[i]);
-        putchar('\n');
-        if (all_options[i].about)
-            put_text(all_options[i].about);
-        else
-            put_sentence(all_options[i].summary);
-    }
+    put_options(all_options, noptions);
+    put_options(plain_options, nplain_options);
     printf(".TP\n\\fB\\-\\-\\fP\n");
     put_text("What follows is no option: names of modules and files may begin "
              "with a hyphen.");

@@ -1,5 +1,6 @@
 /* own_pack.c - the pack that the command carries */
 #include "own_pack.h"
+#include "exit_status.h"
 
 #ifndef CMD_PACK /* the build says which pack it carries */
 #define CMD_PACK kpk_candle
@@ -34,16 +35,35 @@ static int goodness(const kpk_module *module, const char *target)
     return kpk_select(module, target, &selection) == KPK_OK;
 }
 
+void cmd_offer_names(struct nearest *nearest, bool modules, bool kernels)
+{
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *module = kpk_pack_module(cmd_pack, i);
+        kpk_kernel_decl kernel;
+
+        if (modules)
+            nearest_offer(nearest, kpk_module_name(module));
+        for (size_t k = 0; kernels && k < kpk_module_kernel_count(module);
+             k++) {
+            cmd_need(kpk_module_kernel(module, k, &kernel));
+            nearest_offer(nearest, kernel.name);
+        }
+    }
+}
+
 const kpk_module *cmd_find_module(const char *name, const char *target)
 {
     const kpk_module *module = kpk_pack_find(cmd_pack, name);
 
     if (!module) {
+        struct nearest nearest = nearest_to(name);
+
+        cmd_offer_names(&nearest, true, false);
         (void)fprintf(
             stderr,
             "kpack: the pack has no module \"%s\"; `kpack list` shows "
-            "them\n",
-            name);
+            "them%s\n",
+            name, nearest_hint(&nearest));
         return NULL;
     }
     for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {

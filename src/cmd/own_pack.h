@@ -3,7 +3,9 @@
 #define KPK_CMD_OWN_PACK_H
 
 #include "kpack.h"
+#include "nearest.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 extern const kpk_pack *const cmd_pack;
@@ -11,6 +13,9 @@ extern const kpk_pack *const cmd_pack;
 /* The module of that name; of several, which imported packs have, the one for
  * that target. NULL, with a sentence printed, if there is none. */
 const kpk_module *cmd_find_module(const char *name, const char *target);
+
+/* Offers the names of all modules, of all kernels, or of both. */
+void cmd_offer_names(struct nearest *nearest, bool modules, bool kernels);
 
 /* The code object of exactly that target ID that is still in the module: what
  * `kpack prune` took out has left its row. */

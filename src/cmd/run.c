@@ -298,6 +298,16 @@ static void show(const kpk_instance *gpu, const kpk_shape *shape,
     }
 }
 
+static int no_kernel(const char *name)
+{
+    struct nearest nearest = nearest_to(name);
+
+    cmd_offer_names(&nearest, false, true);
+    (void)fprintf(stderr, "kpack: %s%s\n", kpk_error_message(),
+                  nearest_hint(&nearest));
+    return EXIT_NO;
+}
+
 static int launch(kpk_instance *gpu, struct argument *arguments, int n,
                   const struct options *options)
 {
@@ -306,6 +316,8 @@ static int launch(kpk_instance *gpu, struct argument *arguments, int n,
     kpk_shape shape;
     kpk_status st = kpk_kernel_get(gpu, options->words[0], &kernel);
 
+    if (st == KPK_ERR_NO_KERNEL)
+        return no_kernel(options->words[0]);
     if (st != KPK_OK)
         return cmd_failed(st);
     st = find_shape(kernel, options, arguments, n, &shape);

@@ -53,7 +53,13 @@ esac
 # ---- exit statuses ----
 
 check "--help" says "exit status:" "$kpack" --help
-check "--help after a command" says "usage: kpack" "$kpack" list --help
+check "--help after a command" says "usage: kpack list [FILE] [OPTION]..." "$kpack" list --help
+check "help of a command" says "usage: kpack prune FILE.a [OPTION]..." "$kpack" help prune
+check "-h after a command is its own" sh -c "! '$kpack' devices -h | grep -e --keep -e 'exit status:'"
+check "it has the command's options" says "--keep TARGET,..." "$kpack" prune --help
+check "in lines that fit" sh -c "! '$kpack' extract --help | grep -E '.{79}'"
+check "help of no command" status 2 "$kpack" help lisp
+check "-V" says "kpack $(sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack.h)" "$kpack" -V
 check "--version" says "kpack $(sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack.h)" "$kpack" --version
 check "no command" status 2 "$kpack"
 check "unknown command" status 2 "$kpack" lisp
@@ -95,6 +101,59 @@ if command -v man >/dev/null; then
     check "it reads as it should" sh -c "MANWIDTH=200 man -l '$WORK/kpack.1' | col -b |
         grep -F 'kpack run vector_add f32x1000:ramp f32x1000:0.5 f32x1000:0 u32:1000'"
 fi
+
+# ---- did you mean ----
+
+refuse "a command with two letters exchanged" 'Did you mean "list"?' "$kpack" lsit
+refuse "a command's option" 'Did you mean "--kernels"?' "$kpack" list --kernel
+refuse "a plain option" 'Did you mean "--version"?' "$kpack" --versoin
+refuse "a kernel or module" "Did you mean \"$kernel\"?" "$kpack" info "${kernel}x"
+refuse "a module" "Did you mean \"$module\"?" "$kpack" extract "${module}x" "$target"
+check "nothing near is nothing meant" sh -c "! '$kpack' info qqqqqqqqqqqq 2>&1 | grep 'Did you mean'"
+check "an option that is right, given twice, is not guessed" sh -c "! '$kpack' run -d 0 -d 1 2>&1 | grep 'Did you mean'"
+check "nor is a text longer than any name" sh -c "! '$kpack' info $(printf '%0100d' 0) 2>&1 | grep 'Did you mean'"
+
+# ---- completion ----
+
+check "completion of no shell" status 2 "$kpack" --completion tcsh
+check "completion of none named" status 2 "$kpack" --completion
+complete() { # words...: what bash offers for the last
+    PATH=$(cd "$(dirname "$kpack")" && pwd):$PATH bash -c '
+        eval "$(kpack --completion bash)" && COMP_WORDS=(kpack "$@") COMP_CWORD=$# && _kpack &&
+            printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+if command -v bash >/dev/null; then
+    offers() { # word words...
+        offered=$1
+        shift
+        complete "$@" >"$WORK/offers"
+        cat "$WORK/offers"
+        grep -qxF -e "$offered" "$WORK/offers"
+    }
+    for name in $("$kpack" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p;s/^  \(--[a-z][a-z]*\) .*/\1/p' | sort -u); do
+        "$kpack" "$name" --help >/dev/null 2>&1 || continue
+        check "bash offers $name" offers "$name" "${name%?}"
+        for option in $("$kpack" "$name" --help | sed -n 's/^  \(-[-a-z]*\) .*/\1/p'); do
+            check "bash offers $name $option" offers "$option" "$name" "-"
+        done
+    done
+    check "bash offers kernels" offers "$kernel" info "${kernel%?}"
+    check "bash offers modules" offers "$module" info "${module%?}"
+    check "bash offers files" offers "$WORK/out.hsaco" verify "$WORK/out"
+    check "and no file where none belongs" sh -c "! test -s '$WORK/none'" complete devices "$WORK/out" >"$WORK/none"
+    check "bash offers files of -o" offers "$WORK/out.hsaco" extract -o "$WORK/out"
+else
+    skip "there is no bash"
+fi
+for shell in zsh fish; do
+    "$kpack" --completion $shell >"$WORK/completion.$shell"
+    for name in $("$kpack" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'); do
+        check "$shell's completion has $name" grep -qw -e "$name" "$WORK/completion.$shell"
+    done
+    if command -v $shell >/dev/null; then
+        check "$shell reads it" $shell -n "$WORK/completion.$shell"
+    fi
+done
 
 # ---- on a device ----
 
@@ -160,6 +219,10 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
             "hipGetDeviceProperties returned" "$kpack" devices $json
     done
     check "devices, none" status 3 env KPK_SIM_FAULTS=hipGetDeviceCount=hipErrorNoDevice "$kpack" devices
+    check "devices, none, --json" sh -c "KPK_SIM_DEVICES=none KPK_CUDA_LIBRARY= '$kpack' devices --json |
+        python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(d[\"devices\"] != [] or \"sees a GPU\" not in d[\"error\"])'"
+    check "devices, a CUDA library that is not there" says "no CUDA driver: /nowhere.so" \
+        env KPK_CUDA_LIBRARY=/nowhere.so "$kpack" devices
     check "devices without a HIP runtime" status 3 env KPK_HIP_LIBRARY=/nowhere.so LD_LIBRARY_PATH='' "$kpack" devices
     check "run, a wrong size" says "is 4 bytes, 8 were given" \
         "$kpack" run vector_add f32x9:1 f32x9:2 f32x9:0 u64:9
@@ -182,6 +245,11 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
     if [ -e "$H/test/gpu/stand_in.so" ]; then
         with_cuda() { STAND_IN_DEVICES=90 KPK_CUDA_LIBRARY=$(realpath "$H/test/gpu/stand_in.so") "$kpack" devices "$@"; }
         check "devices of CUDA's driver" says "CUDA driver 1" with_cuda
+        broken_cuda() { STAND_IN_INIT=999 with_cuda "$@"; }
+        check "CUDA fails beside a working HIP: a sentence" says "does not start: cuInit" broken_cuda
+        check "HIP's devices are listed all the same" says "$first" broken_cuda
+        check "the same, --json" sh -c "STAND_IN_INIT=999 STAND_IN_DEVICES=90 KPK_CUDA_LIBRARY='$(realpath "$H/test/gpu/stand_in.so")' '$kpack' devices --json 2>/dev/null |
+            python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(\"does not start\" not in d[\"cuda_error\"] or not d[\"devices\"])'"
         check "the same, --json" sh -c "STAND_IN_DEVICES=90 KPK_CUDA_LIBRARY='$(realpath "$H/test/gpu/stand_in.so")' '$kpack' devices --json |
             python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(not d[\"cuda_version\"] or d[\"devices\"][-1][\"target\"] != \"sm_90\")'"
     fi

@@ -1,9 +1,10 @@
 /* stand_in.c - the unit tests' fake CUDA driver, told by the environment
  *
  *   STAND_IN_DEVICES     "90,120": an sm_90 and an sm_120
+ *   STAND_IN_INIT        "999": the error that cuInit() returns
  *   STAND_IN_PARAMS      "0:8,8:4": offsets and sizes of all kernels'
- * parameters STAND_IN_ATTRIBUTES  "1024,0,0,16,40": of all kernels, from number
- * 0 on
+ *                        parameters
+ *   STAND_IN_ATTRIBUTES  "1024,0,0,16,40": of all kernels, from number 0 on
  *
  * It runs nothing: what stands in for a card proves how programs are built,
  * found and told apart, and what they make of the driver's answers.
@@ -39,6 +40,7 @@ __attribute__((constructor)) static void read_environment(void)
     fake_cuda.version = 13000;
     fake_cuda.ndevices =
         numbers_of("STAND_IN_DEVICES", fake_cuda.capability, 4);
+    (void)numbers_of("STAND_IN_INIT", &fake_cuda.init_error, 1);
 }
 
 FUNCTION(cuFuncGetAttribute, (int *out, int attribute, CUfunction function))

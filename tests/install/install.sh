@@ -19,7 +19,8 @@ for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     share/man/man1/kpack.1 share/kpack/kpack.mk share/kpack/kpack-gen \
     share/kpack/find-compiler share/kpack/kpack-embed share/kpack/constants.c \
     share/kpack/target_table.h share/kpack/sm_table.h share/kpack/wide-targets share/kpack/native-targets \
-    share/kpack/device/device.h \
+    share/bash-completion/completions/kpack share/zsh/site-functions/_kpack \
+    share/fish/vendor_completions.d/kpack.fish share/kpack/device/device.h \
     share/doc/kpack/README.md share/doc/kpack/gen/README.md lib/cmake/kpack/kpackConfig.cmake \
     lib/cmake/kpack/kpackConfigVersion.cmake; do
     check "$file is installed" test -s "$stage$prefix/$file"
