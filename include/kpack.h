@@ -18,7 +18,7 @@
  *     void *a, *b, *c;
  *     uint32_t n = 1000;
  *
- *     kpk_open(&kpk_candle, 0, &gpu);
+ *     kpk_open(&kpk_candle, KPK_ANY_DEVICE, &gpu);
  *     kpk_kernel_get(gpu, "vector_add", &k);
  *     kpk_malloc(gpu, n * sizeof(float), &a);  (b and c likewise)
  *     kpk_copy_to(gpu, a, host_a, n * sizeof(float));
@@ -202,12 +202,19 @@ typedef struct kpk_kernel kpk_kernel;
  *
  *   pack     constant data, e.g. &kpk_candle
  *   modules  [n] pointers to constant data; the array itself is not kept
- *   device   device number, as kpk_device_get() counts
+ *   device   device number, as kpk_device_get() counts; KPK_ANY_DEVICE: the
+ *            first device that one of the modules has code for
  *   out      the instance; give it to kpk_close()
  *
  * Nothing is loaded yet: a module is loaded the first time one of its kernels
  * is asked for. If a module has no code object for the device, that is no error
- * until then. If no module of the pack has one, kpk_open() fails.
+ * until then. If no module of the pack has one, kpk_open() fails, and the
+ * message names a device that would do, if there is one.
+ *
+ * KPK_ANY_DEVICE suits programs that run on one GPU, whichever it is: one card
+ * of several may be too old, or of the other vendor. HIP's devices are tried
+ * first, and the CUDA driver is started only if none of HIP's will do.
+ * kpk_instance_ordinal() says which one was taken.
  *
  * A GPU's fault, such as a kernel's access to an address that is not there,
  * ends the use of that GPU in the process: both HIP and CUDA's driver answer
@@ -220,6 +227,7 @@ typedef struct kpk_kernel kpk_kernel;
  * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_DRIVER,
  * KPK_ERR_DRIVER, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
  */
+enum { KPK_ANY_DEVICE = -1 };
 kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out);
 kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
                             int device, kpk_instance **out);

@@ -199,15 +199,12 @@ static kpk_status check_works(const kpk_instance *inst)
     return kpk_i_leave(inst, saved, st);
 }
 
-kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
-                            int device, kpk_instance **out)
+static kpk_status open_on(const kpk_module *const *modules, size_t n,
+                          int device, kpk_instance **out)
 {
-    kpk_instance *inst = NULL;
+    kpk_instance *inst;
     kpk_status st;
 
-    KPK_I_NEED(out);
-    if (n)
-        KPK_I_NEED(modules);
     inst = calloc(1, sizeof(*inst));
     if (!inst) {
         st = kpk_i_fail(KPK_ERR_NOMEM, "no memory to open %zu modules", n);
@@ -243,6 +240,88 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
     inst = NULL; /* the caller's now */
 out:
     release(inst);
+    return st;
+}
+
+/* Whether one of the modules has code for the device. Those of another format
+ * have none; open_on() tells of them. */
+static bool any_fits(const kpk_module *const *modules, size_t n,
+                     const char *target)
+{
+    kpk_selection selection;
+
+    for (size_t i = 0; i < n; i++) {
+        if (kpk_i_module_check(modules[i]) == KPK_OK &&
+            kpk_i_select_reported(modules[i], target, &selection) == KPK_OK)
+            return true;
+    }
+    return false;
+}
+
+/* The first device, of so many, that runs the modules; below 0 if there is
+ * none. */
+static int first_fit(const kpk_module *const *modules, size_t n, int most,
+                     kpk_device *out)
+{
+    const struct kpk_i_gpu *gpu;
+
+    for (int i = 0; i < most && kpk_i_find_device(i, &gpu, out) == KPK_OK;
+         i++) {
+        if (any_fits(modules, n, out->target))
+            return i;
+    }
+    return -1;
+}
+
+static kpk_status open_first(const kpk_module *const *modules, size_t n,
+                             kpk_instance **out)
+{
+    struct kpk_i_failure before;
+    kpk_device device;
+    kpk_status st;
+    int first;
+
+    kpk_i_keep_failure(&before);
+    first = first_fit(modules, n, INT32_MAX, &device);
+    kpk_i_put_back_failure(&before); /* a device that does not fit is none */
+    st = open_on(modules, n, first < 0 ? 0 : first, out);
+    if (st == KPK_ERR_NO_TARGET)
+        kpk_i_fail_more(". No other GPU of this machine would run it either");
+    return st;
+}
+
+/* Nothing fits the device that was asked for: one that would do is named.
+ * CUDA's driver is left alone if the device is HIP's. */
+static void name_another(const kpk_module *const *modules, size_t n, int device)
+{
+    struct kpk_i_failure why;
+    kpk_device other;
+    int nhip = 0;
+    int first;
+
+    kpk_i_keep_failure(&why);
+    (void)kpk_platform_device_count(KPK_HIP, &nhip);
+    first = first_fit(modules, n, device < nhip ? nhip : INT32_MAX, &other);
+    kpk_i_put_back_failure(&why);
+    if (first >= 0)
+        kpk_i_fail_more(". Device %d (%s) would run it: open device %d, or "
+                        "KPK_ANY_DEVICE",
+                        first, other.target, first);
+}
+
+kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
+                            int device, kpk_instance **out)
+{
+    kpk_status st;
+
+    KPK_I_NEED(out);
+    if (n)
+        KPK_I_NEED(modules);
+    if (device == KPK_ANY_DEVICE)
+        return open_first(modules, n, out);
+    st = open_on(modules, n, device, out);
+    if (st == KPK_ERR_NO_TARGET)
+        name_another(modules, n, device);
     return st;
 }
 

@@ -17,7 +17,7 @@ struct options {
     bool all;           /* --all */
     const char *kpack;  /* --kpack DIR; NULL if not given */
     const char *keys;   /* --keys KIND; NULL if not given */
-    int device;         /* -d N; -1 if not given */
+    int device;         /* -d N; KPK_ANY_DEVICE if not given */
     const char *grid;   /* -g X,Y,Z; NULL if not given */
     const char *block;  /* -b X,Y,Z; NULL if not given */
     int shared;         /* -s BYTES; -1 if not given */

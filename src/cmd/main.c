@@ -126,7 +126,7 @@ static int take_option(const struct command *command, char **argv,
 
 static int run_command(const struct command *command, char **argv)
 {
-    struct options options = {.device = -1, .shared = -1};
+    struct options options = {.device = KPK_ANY_DEVICE, .shared = -1};
     unsigned given = 0;
     bool words_alone = false; /* behind "--" */
 

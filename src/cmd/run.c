@@ -347,8 +347,7 @@ static int run_kernel(const struct options *options)
             status = EXIT_USAGE;
     }
     if (status == EXIT_DONE) {
-        st =
-            kpk_open(cmd_pack, options->device < 0 ? 0 : options->device, &gpu);
+        st = kpk_open(cmd_pack, options->device, &gpu);
         status =
             st == KPK_OK ? launch(gpu, arguments, n, options) : cmd_failed(st);
     }

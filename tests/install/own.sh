@@ -74,6 +74,8 @@ makes() { # pattern command...: it said so
 }
 check "make: builds" alone make -j2
 on_each_device "make: runs" "DEVICE: 105 255 499.5" ./app
+check "make: takes the first device that it has code for" says \
+    "gfx942:sramecc+:xnack-: 105 255 499.5" env KPK_SIM_DEVICES=gfx90a,gfx942,gfx1100 ./app
 check "make: nothing to do makes nothing" quiet make
 echo '// changed' >>kernels/include/pixel.h
 check "make: a header that changes compiles its kernels" \

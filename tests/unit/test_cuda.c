@@ -90,7 +90,25 @@ static void test_hip_devices_leave_cuda_alone(void **state)
     assert_int_equal(device.platform, KPK_HIP);
     assert_int_equal(device.index, 1);
     assert_ok(kpk_close(gpu));
+    /* Nor where one of HIP's will do, or is asked for and will not. */
+    gpu = open_on(KPK_ANY_DEVICE);
+    assert_int_equal(kpk_instance_ordinal(gpu), 0);
+    assert_ok(kpk_close(gpu));
+    assert_status(kpk_open(&test_pack_nvidia, 0, &gpu), KPK_ERR_NO_TARGET);
+    assert_null(strstr(kpk_error_message(), "would run it"));
     assert_int_equal(cuda->ncalls, 0);
+}
+
+static void test_any_device_may_be_of_cuda(void **state)
+{
+    kpk_instance *gpu;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack_nvidia, KPK_ANY_DEVICE, &gpu));
+    assert_int_equal(kpk_instance_ordinal(gpu), 2);
+    assert_ok(kpk_close(gpu));
+    assert_status(kpk_open(&test_pack, 3, &gpu), KPK_ERR_NO_TARGET);
+    assert_message("Device 0 (gfx90a:sramecc+:xnack-) would run it");
 }
 
 static void test_devices_are_numbered_hip_first(void **state)
@@ -781,6 +799,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_hip_devices_leave_cuda_alone),
         TEST(test_devices_are_numbered_hip_first),
+        TEST(test_any_device_may_be_of_cuda),
         TEST(test_device_has_every_number),
         TEST(test_cubin_and_ptx_are_launched),
         TEST(test_launch_in_clusters),

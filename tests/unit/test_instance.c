@@ -228,6 +228,52 @@ static void test_success_leaves_the_last_failure_alone(void **state)
     assert_int_equal(kpk_error_driver(), 999);
 }
 
+static void test_any_device_is_the_first_that_fits(void **state)
+{
+    const kpk_module *const beta = &test_module_beta;
+    const kpk_module *const gfx11 = &test_module_alpha_gfx11;
+    const kpk_module *const odd = &test_module_odd;
+    const kpk_module *const old = &test_module_old_format;
+    kpk_instance *inst;
+
+    (void)state;
+    assert_status(kpk_open_modules(&gfx11, 1, 99, &inst), KPK_ERR_NO_DEVICE);
+    assert_ok(kpk_open_modules(&gfx11, 1, KPK_ANY_DEVICE, &inst));
+    assert_int_equal(kpk_instance_ordinal(inst), 1);
+    assert_ok(kpk_close(inst));
+    assert_message("device 99"); /* device 0, which did not fit, left no word */
+    assert_ok(kpk_open_modules(&beta, 1, KPK_ANY_DEVICE, &inst));
+    assert_int_equal(kpk_instance_ordinal(inst), 0);
+    assert_ok(kpk_close(inst));
+    assert_ok(kpk_open_modules(NULL, 0, KPK_ANY_DEVICE, &inst));
+    assert_ok(kpk_close(inst));
+    assert_status(kpk_open_modules(&odd, 1, KPK_ANY_DEVICE, &inst),
+                  KPK_ERR_NO_TARGET);
+    assert_message("fits device gfx90a:sramecc+:xnack-. It holds: ");
+    assert_message(". No other GPU of this machine would run it either");
+    assert_status(kpk_open_modules(&old, 1, KPK_ANY_DEVICE, &inst),
+                  KPK_ERR_FORMAT);
+    fake->ndevices = 0;
+    assert_status(kpk_open(&test_pack, KPK_ANY_DEVICE, &inst),
+                  KPK_ERR_NO_DEVICE);
+    assert_message("sees a GPU");
+}
+
+static void test_open_names_a_device_that_would_fit(void **state)
+{
+    const kpk_module *const beta = &test_module_beta;
+    const kpk_module *const odd = &test_module_odd;
+    kpk_instance *inst;
+
+    (void)state;
+    assert_status(kpk_open_modules(&beta, 1, 1, &inst), KPK_ERR_NO_TARGET);
+    assert_message("fits device gfx1100. It holds: gfx1030, gfx90a. ");
+    assert_message(". Device 0 (gfx90a:sramecc+:xnack-) would run it: open "
+                   "device 0, or KPK_ANY_DEVICE");
+    assert_status(kpk_open_modules(&odd, 1, 0, &inst), KPK_ERR_NO_TARGET);
+    assert_null(strstr(kpk_error_message(), "would run it"));
+}
+
 static void test_open_checks_device_and_format(void **state)
 {
     const kpk_module *const old = &test_module_old_format;
@@ -237,7 +283,7 @@ static void test_open_checks_device_and_format(void **state)
     assert_status(kpk_open(&test_pack, 2, &inst), KPK_ERR_NO_DEVICE);
     assert_message("device 2 was asked for, but there are 2 GPUs: the highest "
                    "number is 1");
-    assert_status(kpk_open(&test_pack, -1, &inst), KPK_ERR_NO_DEVICE);
+    assert_status(kpk_open(&test_pack, -2, &inst), KPK_ERR_NO_DEVICE);
     fake->ndevices = 0;
     assert_status(kpk_open(&test_pack, 0, &inst), KPK_ERR_NO_DEVICE);
     assert_message("sees a GPU");
@@ -764,6 +810,8 @@ int main(void)
         cmocka_unit_test_setup(test_kernel_that_fits_is_meant, reset),
         cmocka_unit_test_setup(test_success_leaves_the_last_failure_alone,
                                reset),
+        cmocka_unit_test_setup(test_any_device_is_the_first_that_fits, reset),
+        cmocka_unit_test_setup(test_open_names_a_device_that_would_fit, reset),
         cmocka_unit_test_setup(test_open_checks_device_and_format, reset),
         cmocka_unit_test_setup(test_damaged_code_objects_never_reach_hip,
                                reset),

@@ -24,7 +24,7 @@ int main(void)
         pixels[i] = (unsigned char)i;
         samples[i] = (float)i;
     }
-    if (kpk_open(&kpk_image, 0, &gpu) ||
+    if (kpk_open(&kpk_image, KPK_ANY_DEVICE, &gpu) ||
         kpk_brighten_kernels_get(gpu, &brighten) ||
         kpk_gamma_kernels_get(gpu, &gamma) ||
         kpk_malloc(gpu, sizeof(pixels), &p) ||
