@@ -37,7 +37,7 @@ NVIDIA  ?=## 1: make deps installs the CUDA compiler, too, if there is none
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
-DEVICES ?= $(if $(filter wide wide-amd,$(ARCHS)),$(WIDE_DEVICES),$(KPACK_DEVICES))## simulated GPUs of demo and check (default: one for each of ARCHS, by name)
+DEVICES ?= $(BUILT_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS, by name)
 B       ?= build## folder of everything that is built
 PREFIX  ?= /usr/local## folder into which kpack is installed
 DESTDIR ?=## a folder to put before PREFIX, for packagers
@@ -48,6 +48,7 @@ override B := $(or $(strip $(B)),build)
 # One GPU of each family; it runs the code objects of the family's generic
 # target. GPUs of gfx125x are not simulated, or not wholly.
 WIDE_DEVICES := gfx906,gfx908,gfx90a,gfx950,gfx1012,gfx1036,gfx1151,gfx1200
+BUILT_DEVICES = $(if $(filter wide wide-amd,$(ARCHS)),$(WIDE_DEVICES),$(KPACK_DEVICES))
 
 # As many jobs as processors, or the jobs of the make above this one. A -j on
 # the command line comes later and wins.

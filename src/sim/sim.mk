@@ -78,7 +78,12 @@ $(SIM_LIB): $(SIM_OBJECTS) $(SIM_MAP)
 $(SIM_LINKS): $(SIM_LIB)
 	@ln -sf $(<F) $@
 
-sim: $(SIM_LIB) $(SIM_LINKS) ## build the simulated GPU: build/sim/libamdhip64.so.7
+# The simulator's devices, unless KPK_SIM_DEVICES is set: those that the last
+# build's pack has code for.
+$(eval $(call KPACK_STAMP,$(H)/sim/devices,$(BUILT_DEVICES)))
+all lib: $(if $(wildcard $(SIM_LIB)),$(H)/sim/devices)
+
+sim: $(SIM_LIB) $(SIM_LINKS) $(H)/sim/devices ## build the simulated GPU: build/sim/libamdhip64.so.7
 .PHONY: sim
 
 $(H)/test/sim/%: $(H)/obj/tests/sim/tests/%.o $(SIM_HELPERS) $(SIM_OBJECTS)

@@ -10,6 +10,7 @@
 
 #include "../../base/target_table.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static const struct {
 };
 /* clang-format on */
 
+/* Where no file beside this library says otherwise. */
 static const char default_devices[] = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -336,25 +338,66 @@ static bool add_device(const char *text, size_t n)
     return true;
 }
 
-static void make_devices(void)
+/* The devices that the last build's pack has code for, as make wrote them into
+ * the file `devices` beside this library; "" without one. */
+static void read_built_devices(char *out, int nbytes)
 {
-    const char *list = getenv("KPK_SIM_DEVICES");
+    char path[4096] = "";
+    const char *slash;
+    Dl_info info;
+    FILE *file;
 
-    if (!list || !*list)
-        list = default_devices;
-    if (strcmp(list, "none") == 0)
+    *out = '\0';
+    if (!dladdr(&default_devices, &info))
         return;
-    while (*list) {
-        size_t n = strcspn(list, ",");
+    slash = strrchr(info.dli_fname, '/');
+    snprintf(path, sizeof(path), "%.*sdevices",
+             slash ? (int)(slash + 1 - info.dli_fname) : 0, info.dli_fname);
+    file = fopen(path, "r");
+    if (!file)
+        return;
+    if (fgets(out, nbytes, file))
+        out[strcspn(out, "\n")] = '\0';
+    fclose(file);
+}
 
-        if (!add_device(list, n)) {
+/* A pack may have code for processors that are not simulated. */
+static bool is_simulated(const char *text, size_t n)
+{
+    struct target_id id;
+
+    return parse_target_id(text, n, &id) && sim_target_by_name(id.processor);
+}
+
+/* Devices of a list; those that are not simulated are an error if asked for. */
+static void add_devices(const char *list, bool asked)
+{
+    while (*list) {
+        const size_t n = strcspn(list, ",");
+
+        if ((asked || is_simulated(list, n)) && !add_device(list, n)) {
             ndevices = 0;
             return;
         }
-        list += n;
-        if (*list == ',')
-            list++;
+        list += n + (list[n] == ',');
     }
+}
+
+static void make_devices(void)
+{
+    const char *list = getenv("KPK_SIM_DEVICES");
+    char built[4096];
+
+    if (list && strcmp(list, "none") == 0)
+        return;
+    if (list && *list) {
+        add_devices(list, true);
+        return;
+    }
+    read_built_devices(built, sizeof(built));
+    add_devices(built, false);
+    if (ndevices == 0 && !error[0])
+        add_devices(default_devices, false);
 }
 
 int sim_device_count(void)
