@@ -139,8 +139,9 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
-# What the command reads as the generator does; it needs the C library alone.
-CMD_BASE := $(addprefix src/base/,hipk.c kpak.c msgpack_scan.c sha256.c)
+# What the command reads as the generator does, but for bundles, which need
+# libraries; the command needs the C library alone.
+CMD_BASE := $(filter-out src/base/bundle.c,$(wildcard src/base/*.c))
 CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) $(CMD_BASE))
 $(H)/obj/src/cmd/own_pack.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/own_pack.o: $(PACK_HEADER) $(B)/stamp/name

@@ -8,7 +8,7 @@
 #define KPK_GEN_CONFIG_TABLE_H
 
 #include "pack/contents.h"
-#include "read/codeobj.h"
+#include "base/codeobj.h"
 #include "read/csv.h"
 
 #include <stdint.h>

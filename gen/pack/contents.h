@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "read/codeobj.h"
+#include "base/codeobj.h"
 
 /* A code object and the SHA-256 of its bytes. */
 struct pack_object {

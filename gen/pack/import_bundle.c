@@ -6,7 +6,7 @@
 
 #include "base/bundle.h"
 #include "read/offload.h"
-#include "read/ptx.h"
+#include "base/ptx.h"
 #include "util/alloc_or_exit.h"
 
 /* The AMDGPU code objects of a plain bundle; 0 bytes of extent if it is

@@ -18,7 +18,7 @@
 #include "pack/import_bundle.h"
 #include "pack/import_host_elf.h"
 #include "pack/import_library.h"
-#include "read/ptx.h"
+#include "base/ptx.h"
 #include "util/alloc_or_exit.h"
 #include "util/file.h"
 

@@ -11,7 +11,7 @@
 #include "pack/import_file.h"
 #include "pack/import_library.h"
 #include "pack/import_triton.h"
-#include "read/target_id.h"
+#include "base/target_id.h"
 #include "util/alloc_or_exit.h"
 #include "util/file.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "read/codeobj.h"
+#include "base/codeobj.h"
 
 /*
  * objects_agree() says whether every object holds the same kernels, with the

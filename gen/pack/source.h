@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "read/codeobj.h"
+#include "base/codeobj.h"
 #include "read/csv.h"
 #include "read/ir.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "read/codeobj.h"
+#include "base/codeobj.h"
 
 /* A blob's content, and facts for its head that the content does not show. */
 struct blob_info {

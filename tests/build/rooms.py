@@ -23,7 +23,7 @@ import sys
 # it alone, so rooms as a whole have no circle.
 ROOMS = {
     "include":           "",
-    "src/base":          "",
+    "src/base":          "include",
     "src/codec":         "include",
     "src":               "include src/base src/codec",
     "src/cmd":           "include src src/base",

@@ -11,9 +11,9 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "read/amdgpu_metadata.h"
+#include "base/amdgpu_metadata.h"
 #include "read/codeobj_read.h"
-#include "read/target_id.h"
+#include "base/target_id.h"
 
 #include <glob.h>
 #include <stdio.h>

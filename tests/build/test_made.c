@@ -14,7 +14,7 @@
 #include "base/msgpack_scan.h"
 #include "made_code_object.h"
 #include "pack/objects_agree.h"
-#include "read/amdgpu_metadata.h"
+#include "base/amdgpu_metadata.h"
 #include "read/codeobj_read.h"
 
 #include <elf.h>

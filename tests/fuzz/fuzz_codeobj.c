@@ -1,7 +1,7 @@
 /* fuzz_codeobj.c - any bytes as a code object, for the generator */
 #include "mutate.h"
 #include "object.h"
-#include "read/target_id.h"
+#include "base/target_id.h"
 
 static void use(struct codeobj *co)
 {

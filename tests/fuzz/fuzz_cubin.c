@@ -1,7 +1,7 @@
 /* fuzz_cubin.c - any bytes as a cubin, whose kernels the generator lists */
 #include "mutate.h"
 #include "object.h"
-#include "read/target_id.h"
+#include "base/target_id.h"
 
 #include <stdio.h>
 

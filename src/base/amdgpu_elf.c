@@ -1,13 +1,13 @@
 /* amdgpu_elf.c - reads the ELF side of an AMDGPU code object */
-#include "read/amdgpu_elf.h"
+#include "amdgpu_elf.h"
 
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/amdgpu_metadata.h"
-#include "read/target_id.h"
+#include "amdgpu_metadata.h"
+#include "elf64.h"
+#include "target_id.h"
 
 #define EM_AMDGPU_NUMBER 224
 #define OSABI_AMDGPU_HSA 64
@@ -58,13 +58,11 @@ static bool read_target(struct codeobj *co, uint32_t flags,
     return true;
 }
 
-static bool read_header(struct codeobj *co, Elf *elf,
+static bool read_header(struct codeobj *co, const struct elf64 *elf,
                         char error[CODEOBJ_ERROR_MAX])
 {
-    GElf_Ehdr h;
+    const Elf64_Ehdr h = elf->head;
 
-    if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &h))
-        return codeobj_fail(error, "not an ELF file");
     if (h.e_ident[EI_CLASS] != ELFCLASS64 ||
         h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != EM_AMDGPU_NUMBER)
         return codeobj_fail(error,
@@ -90,20 +88,22 @@ static bool in_file(const struct codeobj *co, uint64_t offset, uint64_t nbytes)
 }
 
 /* Refuses a truncated file: every segment for the loader must lie in it. */
-static bool check_segments(const struct codeobj *co, Elf *elf,
+static bool check_segments(const struct codeobj *co, const struct elf64 *elf,
                            char error[CODEOBJ_ERROR_MAX])
 {
-    size_t n, nload = 0;
+    size_t nload = 0;
     uint64_t end = 0; /* end of the segments so far, in memory */
 
-    if (elf_getphdrnum(elf, &n) != 0)
-        return codeobj_fail(error, "no program headers");
-    for (size_t i = 0; i < n; i++) {
-        GElf_Phdr p;
+    if (elf->nsections < elf->stated_nsections)
+        return codeobj_fail(
+            error, "truncated: section header %zu lies outside the file",
+            elf->nsections);
+    if (elf->nsegments < elf->head.e_phnum)
+        return codeobj_fail(error, "program header %zu lies outside the file",
+                            elf->nsegments);
+    for (size_t i = 0; i < elf->nsegments; i++) {
+        const Elf64_Phdr p = elf64_segment(elf, i);
 
-        if (!gelf_getphdr(elf, (int)i, &p))
-            return codeobj_fail(error,
-                                "program header %zu lies outside the file", i);
         if (p.p_type == PT_LOAD || p.p_type == PT_NOTE)
             if (!in_file(co, p.p_offset, p.p_filesz))
                 return codeobj_fail(
@@ -127,7 +127,7 @@ static bool check_segments(const struct codeobj *co, Elf *elf,
 }
 
 /* The metadata in one PT_NOTE segment; false without an error if absent. */
-static bool find_note(const struct codeobj *co, const GElf_Phdr *p,
+static bool find_note(const struct codeobj *co, const Elf64_Phdr *p,
                       const void **note, size_t *nbytes)
 {
     const unsigned char *at = co->data + p->p_offset;
@@ -156,53 +156,40 @@ static bool find_note(const struct codeobj *co, const GElf_Phdr *p,
     return false;
 }
 
-static bool read_note(struct codeobj *co, Elf *elf,
+static bool read_note(struct codeobj *co, const struct elf64 *elf,
                       char error[CODEOBJ_ERROR_MAX])
 {
-    size_t n = 0;
-
-    elf_getphdrnum(elf, &n);
-    for (size_t i = 0; i < n; i++) {
-        GElf_Phdr p;
+    for (size_t i = 0; i < elf->nsegments; i++) {
+        const Elf64_Phdr p = elf64_segment(elf, i);
         const void *note;
         size_t nbytes;
 
-        if (gelf_getphdr(elf, (int)i, &p) && p.p_type == PT_NOTE &&
-            find_note(co, &p, &note, &nbytes))
+        if (p.p_type == PT_NOTE && find_note(co, &p, &note, &nbytes))
             return amdgpu_metadata_read(co, note, nbytes, error);
     }
     return codeobj_fail(error, "no AMDGPU metadata note");
 }
 
 /* Every kernel of the metadata has its descriptor, NAME.kd, to be loaded. */
-static bool check_descriptors(const struct codeobj *co, Elf *elf,
+static bool check_descriptors(const struct codeobj *co, const struct elf64 *elf,
                               char error[CODEOBJ_ERROR_MAX])
 {
     bool *seen = calloc(co->nkernels + 1, sizeof(*seen));
     bool ok = seen != NULL;
-    Elf_Scn *section = NULL;
 
     if (!seen)
         return codeobj_fail(error, "out of memory");
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr h;
-        Elf_Data *data;
-        size_t n;
+    for (size_t s = 0; s < elf->nsections; s++) {
+        const Elf64_Shdr h = elf64_section(elf, s);
+        const size_t n =
+            h.sh_type == SHT_DYNSYM ? h.sh_size / sizeof(Elf64_Sym) : 0;
 
-        if (!gelf_getshdr(section, &h) || h.sh_type != SHT_DYNSYM)
-            continue;
-        data = elf_getdata(section, NULL);
-        n = data && h.sh_entsize ? data->d_size / sizeof(Elf64_Sym) : 0;
-        for (size_t i = 0; i < n; i++) {
-            GElf_Sym sym;
-            const char *name;
+        for (size_t i = 0; i < n && elf64_content(elf, &h); i++) {
+            Elf64_Sym sym;
+            const char *name = elf64_symbol(elf, &h, i, &sym);
             const struct codeobj_kernel *k;
-            size_t length;
+            const size_t length = name ? strlen(name) : 0;
 
-            if (!gelf_getsym(data, (int)i, &sym))
-                continue;
-            name = elf_strptr(elf, h.sh_link, sym.st_name);
-            length = name ? strlen(name) : 0;
             if (length < 4 || strcmp(name + length - 3, ".kd") != 0)
                 continue;
             k = codeobj_find(co, name, length - 3);
@@ -219,7 +206,7 @@ static bool check_descriptors(const struct codeobj *co, Elf *elf,
     return ok;
 }
 
-bool amdgpu_elf_read(struct codeobj *co, Elf *elf,
+bool amdgpu_elf_read(struct codeobj *co, const struct elf64 *elf,
                      char error[CODEOBJ_ERROR_MAX])
 {
     return read_header(co, elf, error) && check_segments(co, elf, error) &&

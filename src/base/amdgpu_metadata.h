@@ -1,8 +1,8 @@
 /* amdgpu_metadata.h - reads the metadata note of an AMDGPU code object */
-#ifndef KPK_GEN_AMDGPU_METADATA_H
-#define KPK_GEN_AMDGPU_METADATA_H
+#ifndef KPK_BASE_AMDGPU_METADATA_H
+#define KPK_BASE_AMDGPU_METADATA_H
 
-#include "read/codeobj.h"
+#include "codeobj.h"
 
 /* Fills the kernels of `co` from a note. False, with a sentence in error, if
  * the note is damaged. */

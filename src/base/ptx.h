@@ -1,8 +1,8 @@
 /* ptx.h - reads PTX, the text that NVIDIA's driver compiles */
-#ifndef KPK_GEN_PTX_H
-#define KPK_GEN_PTX_H
+#ifndef KPK_BASE_PTX_H
+#define KPK_BASE_PTX_H
 
-#include "read/codeobj.h"
+#include "codeobj.h"
 
 /* Whether a file is PTX: text whose first word is .version. */
 bool ptx_is(const void *data, size_t nbytes);

@@ -1,12 +1,12 @@
 /* codeobj.h - one code object, of AMDGPU or NVIDIA
  *
- * Readers fill it (codeobj_read.h) from the metadata note of AMDGPU code
+ * Readers fill it (codeobj_parse.h) from the metadata note of AMDGPU code
  * objects, the sections .nv.info of cubins, the entries of PTX. A reader checks
  * every number in the file before it uses it: a damaged or hostile file is
  * refused with a sentence and never read out of bounds.
  */
-#ifndef KPK_GEN_CODEOBJ_H
-#define KPK_GEN_CODEOBJ_H
+#ifndef KPK_BASE_CODEOBJ_H
+#define KPK_BASE_CODEOBJ_H
 
 #include <stdbool.h>
 #include <stddef.h>

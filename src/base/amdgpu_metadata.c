@@ -3,15 +3,14 @@
  * Keys and kinds: LLVM AMDGPUUsage, "Code Object Metadata". Keys that LLVM
  * requires are required; unknown keys are skipped.
  */
-#include "read/amdgpu_metadata.h"
+#include "amdgpu_metadata.h"
 
 #include <inttypes.h>
-#include <msgpack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/msgpack_scan.h"
+#include "msgpack_scan.h"
 
 /* More than any compiler makes; bounds what a hostile note can ask for. */
 #define KERNELS_MAX 65536
@@ -19,43 +18,59 @@
 #define ARG_END_MAX (1u << 20)
 #define NOTE_NBYTES_MAX ((size_t)16 << 20)
 
-static bool is_string(const msgpack_object *o, const char *text)
+/* What follows a key in a map, up to the end of the note; .at is NULL without
+ * the key. The whole note has been walked: objects are whole. */
+typedef struct msgpack value;
+
+static bool is_text(value v, const char *text)
 {
-    return o && o->type == MSGPACK_OBJECT_STR &&
-           o->via.str.size == strlen(text) &&
-           memcmp(o->via.str.ptr, text, o->via.str.size) == 0;
+    const char *at;
+    size_t nbytes;
+
+    return v.at && msgpack_take_text(&v, &at, &nbytes) &&
+           nbytes == strlen(text) && memcmp(at, text, nbytes) == 0;
 }
 
-/* The value of a key, NULL if absent or if this is no map. */
-static const msgpack_object *get(const msgpack_object *map, const char *key)
+/* The value of a key; none if this is no map. */
+static value get(value map, const char *key)
 {
-    if (!map || map->type != MSGPACK_OBJECT_MAP)
-        return NULL;
-    for (uint32_t i = 0; i < map->via.map.size; i++)
-        if (is_string(&map->via.map.ptr[i].key, key))
-            return &map->via.map.ptr[i].val;
-    return NULL;
+    uint64_t n;
+
+    if (!map.at || !msgpack_take_map(&map, &n))
+        return (value){NULL, NULL};
+    while (n--) {
+        const bool found = is_text(map, key);
+
+        (void)msgpack_skip(&map);
+        if (found)
+            return map;
+        (void)msgpack_skip(&map);
+    }
+    return (value){NULL, NULL};
 }
 
-/* A copy of a string value without NUL bytes inside, NULL if it is none. */
-static char *copy_string(const msgpack_object *o)
+/* A copy of a text without NUL bytes inside, NULL if it is none. */
+static char *copy_text(value v)
 {
-    if (!o || o->type != MSGPACK_OBJECT_STR ||
-        memchr(o->via.str.ptr, 0, o->via.str.size))
+    const char *text;
+    size_t nbytes;
+
+    if (!v.at || !msgpack_take_text(&v, &text, &nbytes) ||
+        memchr(text, 0, nbytes))
         return NULL;
-    return strndup(o->via.str.ptr, o->via.str.size);
+    return strndup(text, nbytes);
 }
 
 /* An unsigned integer or a boolean not above max; false if it is neither. */
-static bool get_uint(const msgpack_object *o, uint64_t max, uint64_t *out)
+static bool get_uint(value v, uint64_t max, uint64_t *out)
 {
-    if (!o)
+    enum { FALSE = 0xc2, TRUE = 0xc3 };
+
+    if (!v.at)
         return false;
-    if (o->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
-        *out = o->via.u64;
-    else if (o->type == MSGPACK_OBJECT_BOOLEAN)
-        *out = o->via.boolean;
-    else
+    if (*v.at == FALSE || *v.at == TRUE)
+        *out = *v.at == TRUE;
+    else if (!msgpack_take_number(&v, out))
         return false;
     return *out <= max;
 }
@@ -89,38 +104,38 @@ static const struct field fields[] = {
 };
 
 static void store(struct kpk_kernel_attrs *attrs, const struct field *f,
-                  uint64_t value)
+                  uint64_t number)
 {
     unsigned char *at = (unsigned char *)attrs + f->offset;
 
     switch (f->nbytes) {
     case 1:
-        *at = (uint8_t)value;
+        *at = (uint8_t)number;
         break;
     case 2:
-        memcpy(at, &(uint16_t){(uint16_t)value}, 2);
+        memcpy(at, &(uint16_t){(uint16_t)number}, 2);
         break;
     default:
-        memcpy(at, &(uint32_t){(uint32_t)value}, 4);
+        memcpy(at, &(uint32_t){(uint32_t)number}, 4);
         break;
     }
 }
 
-static bool read_fields(struct codeobj_kernel *k, const msgpack_object *map,
+static bool read_fields(struct codeobj_kernel *k, value map,
                         char error[CODEOBJ_ERROR_MAX])
 {
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         const struct field *f = &fields[i];
-        const msgpack_object *o = get(map, f->key);
+        const value v = get(map, f->key);
         uint64_t max = UINT64_MAX >> (64 - 8 * f->nbytes);
-        uint64_t value = 0;
+        uint64_t number = 0;
 
-        if (!o && !f->required)
+        if (!v.at && !f->required)
             continue;
-        if (!get_uint(o, max, &value))
+        if (!get_uint(v, max, &number))
             return codeobj_fail(error, "kernel %s: %s is %s", k->name, f->key,
-                                o ? "no number that it can be" : "missing");
-        store(&k->attrs, f, value);
+                                v.at ? "no number that it can be" : "missing");
+        store(&k->attrs, f, number);
     }
     if (k->attrs.wave_size != 32 && k->attrs.wave_size != 64)
         return codeobj_fail(
@@ -129,54 +144,58 @@ static bool read_fields(struct codeobj_kernel *k, const msgpack_object *map,
     return true;
 }
 
-static bool read_reqd_block(struct codeobj_kernel *k, const msgpack_object *map,
+static bool read_reqd_block(struct codeobj_kernel *k, value map,
                             char error[CODEOBJ_ERROR_MAX])
 {
-    const msgpack_object *o = get(map, ".reqd_workgroup_size");
+    value v = get(map, ".reqd_workgroup_size");
+    uint64_t n;
 
-    if (!o)
+    if (!v.at)
         return true;
-    if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 3)
+    if (!msgpack_take_list(&v, &n) || n != 3)
         return codeobj_fail(
             error, "kernel %s: .reqd_workgroup_size is no triple", k->name);
     for (int i = 0; i < 3; i++) {
-        uint64_t value;
+        uint64_t number;
 
-        if (!get_uint(&o->via.array.ptr[i], UINT32_MAX, &value))
+        if (!get_uint(v, UINT32_MAX, &number))
             return codeobj_fail(
                 error, "kernel %s: .reqd_workgroup_size is no triple", k->name);
-        k->attrs.reqd_block[i] = (uint32_t)value;
+        k->attrs.reqd_block[i] = (uint32_t)number;
+        (void)msgpack_skip(&v);
     }
     return true;
 }
 
-static enum kpk_arg_kind kind_of(const msgpack_object *kind)
+static enum kpk_arg_kind kind_of(value kind)
 {
-    if (is_string(kind, "by_value"))
+    if (is_text(kind, "by_value"))
         return KPK_ARG_BY_VALUE;
-    if (is_string(kind, "global_buffer"))
+    if (is_text(kind, "global_buffer"))
         return KPK_ARG_GLOBAL_BUFFER;
-    if (is_string(kind, "dynamic_shared_pointer"))
+    if (is_text(kind, "dynamic_shared_pointer"))
         return KPK_ARG_DYNAMIC_SHARED_POINTER;
     return KPK_ARG_OTHER;
 }
 
-static bool is_hidden(const msgpack_object *kind)
+static bool is_hidden(const char *kind, size_t nbytes)
 {
-    return kind->via.str.size >= 7 &&
-           memcmp(kind->via.str.ptr, "hidden_", 7) == 0;
+    return nbytes >= 7 && memcmp(kind, "hidden_", 7) == 0;
 }
 
-static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
+static bool read_arg(struct codeobj_kernel *k, value map,
                      char error[CODEOBJ_ERROR_MAX])
 {
-    const msgpack_object *kind = get(map, ".value_kind");
+    value kind = get(map, ".value_kind"), kind_behind = kind;
     const struct codeobj_arg *last = k->nargs ? &k->args[k->nargs - 1] : NULL;
     struct codeobj_arg *arg = &k->args[k->nargs];
-    const msgpack_object *name = get(map, ".name");
+    const value name = get(map, ".name");
+    const char *kind_text;
+    size_t kind_nbytes;
     uint64_t offset, size;
 
-    if (!kind || kind->type != MSGPACK_OBJECT_STR ||
+    if (!kind.at ||
+        !msgpack_take_text(&kind_behind, &kind_text, &kind_nbytes) ||
         !get_uint(get(map, ".offset"), UINT32_MAX, &offset) ||
         !get_uint(get(map, ".size"), UINT32_MAX, &size))
         return codeobj_fail(error,
@@ -190,7 +209,7 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
                             "kernel %s: an argument ends at byte %" PRIu64
                             ", past any argument segment",
                             k->name, offset + size);
-    if (is_hidden(kind)) {
+    if (is_hidden(kind_text, kind_nbytes)) {
         k->attrs.has_hidden_args = 1;
         return true;
     }
@@ -198,7 +217,7 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
         return codeobj_fail(
             error, "kernel %s: argument %zu overlaps the one before it",
             k->name, k->nargs);
-    arg->name = name ? copy_string(name) : strdup("");
+    arg->name = name.at ? copy_text(name) : strdup("");
     if (!arg->name)
         return codeobj_fail(
             error, "kernel %s: an argument's .name is no string", k->name);
@@ -209,31 +228,34 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
     return true;
 }
 
-static bool read_args(struct codeobj_kernel *k, const msgpack_object *map,
+static bool read_args(struct codeobj_kernel *k, value map,
                       char error[CODEOBJ_ERROR_MAX])
 {
-    const msgpack_object *args = get(map, ".args");
+    value args = get(map, ".args");
+    uint64_t n;
 
-    if (!args)
+    if (!args.at)
         return true;
-    if (args->type != MSGPACK_OBJECT_ARRAY || args->via.array.size > ARGS_MAX)
+    if (!msgpack_take_list(&args, &n) || n > ARGS_MAX)
         return codeobj_fail(
             error, "kernel %s: .args is no list that can be read", k->name);
-    k->args = calloc((size_t)args->via.array.size + 1, sizeof(*k->args));
+    k->args = calloc((size_t)n + 1, sizeof(*k->args));
     if (!k->args)
         return codeobj_fail(error, "out of memory");
-    for (uint32_t i = 0; i < args->via.array.size; i++)
-        if (!read_arg(k, &args->via.array.ptr[i], error))
+    for (; n; n--) {
+        if (!read_arg(k, args, error))
             return false;
+        (void)msgpack_skip(&args);
+    }
     return true;
 }
 
-static bool read_kernel(struct codeobj *co, const msgpack_object *map,
+static bool read_kernel(struct codeobj *co, value map,
                         char error[CODEOBJ_ERROR_MAX])
 {
     struct codeobj_kernel *k = &co->kernels[co->nkernels];
 
-    k->name = copy_string(get(map, ".name"));
+    k->name = copy_text(get(map, ".name"));
     if (!k->name || !*k->name) {
         free(k->name);
         k->name = NULL;
@@ -244,25 +266,26 @@ static bool read_kernel(struct codeobj *co, const msgpack_object *map,
            read_args(k, map, error);
 }
 
-static bool read_kernels(struct codeobj *co, const msgpack_object *root,
+static bool read_kernels(struct codeobj *co, value root,
                          char error[CODEOBJ_ERROR_MAX])
 {
-    const msgpack_object *list = get(root, "amdhsa.kernels");
+    value list = get(root, "amdhsa.kernels");
     const char *twice;
+    uint64_t n;
 
-    if (!list)
+    if (!list.at)
         return true;
-    if (list->type != MSGPACK_OBJECT_ARRAY ||
-        list->via.array.size > KERNELS_MAX)
+    if (!msgpack_take_list(&list, &n) || n > KERNELS_MAX)
         return codeobj_fail(error,
                             "amdhsa.kernels is no list that can be read");
-    co->kernels =
-        calloc((size_t)list->via.array.size + 1, sizeof(*co->kernels));
+    co->kernels = calloc((size_t)n + 1, sizeof(*co->kernels));
     if (!co->kernels)
         return codeobj_fail(error, "out of memory");
-    for (uint32_t i = 0; i < list->via.array.size; i++)
-        if (!read_kernel(co, &list->via.array.ptr[i], error))
+    for (; n; n--) {
+        if (!read_kernel(co, list, error))
             return false;
+        (void)msgpack_skip(&list);
+    }
     twice = codeobj_sort(co);
     if (twice)
         return codeobj_fail(error, "two kernels are called %s", twice);
@@ -272,9 +295,9 @@ static bool read_kernels(struct codeobj *co, const msgpack_object *root,
 bool amdgpu_metadata_read(struct codeobj *co, const void *note, size_t nbytes,
                           char error[CODEOBJ_ERROR_MAX])
 {
-    msgpack_unpacked result;
-    size_t offset = 0;
-    bool ok;
+    const value root = {note, (const uint8_t *)note + nbytes};
+    value map = root;
+    uint64_t n;
 
     if (nbytes > NOTE_NBYTES_MAX)
         return codeobj_fail(error, "the metadata note has %zu bytes", nbytes);
@@ -282,13 +305,7 @@ bool amdgpu_metadata_read(struct codeobj *co, const void *note, size_t nbytes,
         return codeobj_fail(error,
                             "the metadata note is not a msgpack map, whole and "
                             "of a depth that makes sense");
-    msgpack_unpacked_init(&result);
-    if (msgpack_unpack_next(&result, note, nbytes, &offset) !=
-            MSGPACK_UNPACK_SUCCESS ||
-        result.data.type != MSGPACK_OBJECT_MAP)
-        ok = codeobj_fail(error, "the metadata note is not a msgpack map");
-    else
-        ok = read_kernels(co, &result.data, error);
-    msgpack_unpacked_destroy(&result);
-    return ok;
+    if (!msgpack_take_map(&map, &n))
+        return codeobj_fail(error, "the metadata note is not a msgpack map");
+    return read_kernels(co, root, error);
 }

@@ -1,11 +1,11 @@
 /* target_id.c - names of targets: AMD's from the table, NVIDIA's by their form
  */
-#include "read/target_id.h"
+#include "target_id.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "base/target_table.h"
+#include "target_table.h"
 
 #define GENERIC_ROW(name, mach, major, minor, step, generic, sramecc, xnack,   \
                     ...)                                                       \

@@ -5,14 +5,14 @@
  * skipped by counting braces, and searched for griddepcontrol.wait. Attributes
  * that the driver's compiler decides, such as registers, are 0.
  */
-#include "read/ptx.h"
+#include "ptx.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/target_id.h"
+#include "target_id.h"
 
 enum { WORD_MAX = 1024, PTX_ARGS_MAX = 4096, DEFAULT_MAX_BLOCK = 1024 };
 

@@ -7,14 +7,14 @@
  * them against AMD's lists of the same kernels, and on a GPU against
  * cuFuncGetParamInfo() and cuFuncGetAttribute().
  */
-#include "read/cubin.h"
+#include "cubin.h"
 
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "elf64.h"
+#include "number.h"
 
 /* OS ABIs of cubins: of CUDA 13, and of earlier releases. */
 enum { OSABI_CUDA_13 = 0x41, OSABI_CUDA = 0x33 };
@@ -65,6 +65,12 @@ static uint16_t u16_at(const unsigned char *at)
 {
     return (uint16_t)number_read(at, 2);
 }
+
+/* A section's content. */
+struct bytes {
+    const unsigned char *at; /* NULL: it has none */
+    size_t nbytes;
+};
 
 /* ---- records ------------------------------------------------------------ */
 
@@ -164,10 +170,10 @@ static bool check_params(const struct codeobj_kernel *k,
 }
 
 static bool read_kernel(struct codeobj *co, struct codeobj_kernel *k,
-                        const Elf_Data *data, char error[CODEOBJ_ERROR_MAX])
+                        const struct bytes *data, char error[CODEOBJ_ERROR_MAX])
 {
-    const unsigned char *at = data->d_buf;
-    const unsigned char *end = at + data->d_size;
+    const unsigned char *at = data->at;
+    const unsigned char *end = at + data->nbytes;
     uint32_t most[3] = {NO_KERNEL_MAX_THREADS, 1, 1};
     struct record r;
 
@@ -195,13 +201,12 @@ static bool read_kernel(struct codeobj *co, struct codeobj_kernel *k,
 
 /* A kernel that waits for earlier launches has an instruction for it, ACQBULK.
  * NVIDIA does not document the encoding; this is that of sm_90 to sm_121. */
-static void find_wait(struct codeobj_kernel *k, const Elf_Data *code)
+static void find_wait(struct codeobj_kernel *k, const struct bytes *code)
 {
     enum { INSN_NBYTES = 16, OPCODE = 0xfff, ACQBULK = 0x82e };
-    const unsigned char *at = code->d_buf;
 
-    for (size_t i = 0; i + INSN_NBYTES <= code->d_size; i += INSN_NBYTES)
-        if ((u16_at(at + i) & OPCODE) == ACQBULK)
+    for (size_t i = 0; i + INSN_NBYTES <= code->nbytes; i += INSN_NBYTES)
+        if ((u16_at(code->at + i) & OPCODE) == ACQBULK)
             k->attrs.waits = 1;
 }
 
@@ -209,19 +214,22 @@ static void find_wait(struct codeobj_kernel *k, const Elf_Data *code)
 
 struct file {
     struct codeobj *co;
-    Elf *elf;
-    size_t names; /* section of the sections' names */
-    Elf_Data *symbols;
-    size_t symbol_names; /* section of the symbols' names */
+    const struct elf64 *elf;
+    Elf64_Shdr symbols; /* the section */
     size_t nsymbols;
     bool shared_reserved;
 };
 
-static const char *section_name(const struct file *f, const GElf_Shdr *h)
+static const char *section_name(const struct file *f, const Elf64_Shdr *h)
 {
-    const char *name = elf_strptr(f->elf, f->names, h->sh_name);
+    const char *name = elf64_string(f->elf, f->elf->names, h->sh_name);
 
     return name ? name : "";
+}
+
+static struct bytes content(const struct file *f, const Elf64_Shdr *h)
+{
+    return (struct bytes){elf64_content(f->elf, h), (size_t)h->sh_size};
 }
 
 /* The rest of a name after `prefix`; NULL for a name without the prefix. */
@@ -240,28 +248,22 @@ static struct codeobj_kernel *find_kernel(const struct file *f,
 
 static bool find_symbols(struct file *f, char error[CODEOBJ_ERROR_MAX])
 {
-    Elf_Scn *section = NULL;
-
-    while ((section = elf_nextscn(f->elf, section))) {
-        GElf_Shdr h;
-
-        if (!gelf_getshdr(section, &h) || h.sh_type != SHT_SYMTAB)
+    for (size_t i = 0; i < f->elf->nsections; i++) {
+        f->symbols = elf64_section(f->elf, i);
+        if (f->symbols.sh_type != SHT_SYMTAB)
             continue;
-        f->symbols = elf_getdata(section, NULL);
-        f->symbol_names = h.sh_link;
-        f->nsymbols = f->symbols ? f->symbols->d_size / sizeof(Elf64_Sym) : 0;
+        if (content(f, &f->symbols).at)
+            f->nsymbols = f->symbols.sh_size / sizeof(Elf64_Sym);
         return true;
     }
     return fail(error, "no symbol table", "");
 }
 
-static const char *symbol_name(const struct file *f, size_t i, GElf_Sym *sym)
+static const char *symbol_name(const struct file *f, size_t i, Elf64_Sym *sym)
 {
-    const char *name;
+    const char *name =
+        i < f->nsymbols ? elf64_symbol(f->elf, &f->symbols, i, sym) : NULL;
 
-    if (i >= f->nsymbols || !gelf_getsym(f->symbols, (int)i, sym))
-        return NULL;
-    name = elf_strptr(f->elf, f->symbol_names, sym->st_name);
     return name && *name ? name : NULL;
 }
 
@@ -276,13 +278,13 @@ static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
     if (!co->kernels)
         return fail(error, "out of memory", "");
     for (size_t i = 0; i < f->nsymbols; i++) {
-        GElf_Sym sym;
+        Elf64_Sym sym;
         const char *name = symbol_name(f, i, &sym);
 
         if (name && strcmp(name, ".nv.reservedSmem.offset0") == 0)
             f->shared_reserved = true;
-        if (!name || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
-            GELF_ST_BIND(sym.st_info) == STB_LOCAL ||
+        if (!name || ELF64_ST_TYPE(sym.st_info) != STT_FUNC ||
+            ELF64_ST_BIND(sym.st_info) == STB_LOCAL ||
             !(sym.st_other & STO_ENTRY) || sym.st_shndx == SHN_UNDEF)
             continue;
         co->kernels[co->nkernels].name = strdup(name);
@@ -306,17 +308,17 @@ static void read_stack(struct codeobj_kernel *k, uint32_t nbytes)
 }
 
 /* Records of the whole file: registers and stack. */
-static bool read_global(struct file *f, const Elf_Data *data,
+static bool read_global(struct file *f, const struct bytes *data,
                         char error[CODEOBJ_ERROR_MAX])
 {
-    const unsigned char *at = data->d_buf;
-    const unsigned char *end = at + data->d_size;
+    const unsigned char *at = data->at;
+    const unsigned char *end = at + data->nbytes;
     struct record r;
 
     while (next_record(&at, end, &r)) {
         struct codeobj_kernel *k;
         const char *name;
-        GElf_Sym sym;
+        Elf64_Sym sym;
 
         if ((r.tag != REGCOUNT && r.tag != FRAME_SIZE &&
              r.tag != MIN_STACK_SIZE) ||
@@ -334,18 +336,17 @@ static bool read_global(struct file *f, const Elf_Data *data,
 
 static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
 {
-    Elf_Scn *section = NULL;
     size_t ninfos = 0;
 
-    while ((section = elf_nextscn(f->elf, section))) {
+    if (f->elf->nsections < f->elf->stated_nsections)
+        return fail(error, "a section header lies outside the file", "");
+    for (size_t i = 0; i < f->elf->nsections; i++) {
+        const Elf64_Shdr h = elf64_section(f->elf, i);
+        const struct bytes data = content(f, &h);
         struct codeobj_kernel *k;
         const char *kernel;
         const char *name;
-        Elf_Data *data;
-        GElf_Shdr h;
 
-        if (!gelf_getshdr(section, &h))
-            return fail(error, "a section header lies outside the file", "");
         if (h.sh_type != SHT_NOBITS &&
             (h.sh_offset > f->co->nbytes ||
              h.sh_size > f->co->nbytes - h.sh_offset))
@@ -356,21 +357,20 @@ static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
         k = kernel ? find_kernel(f, kernel) : NULL;
         if (k)
             k->attrs.lds_nbytes = (uint32_t)h.sh_size;
-        data = elf_getdata(section, NULL);
         kernel = after(name, ".text.");
         k = kernel ? find_kernel(f, kernel) : NULL;
-        if (k && data && data->d_buf)
-            find_wait(k, data);
+        if (k && data.at)
+            find_wait(k, &data);
         if (strcmp(name, ".nv.info") != 0 && !after(name, ".nv.info."))
             continue;
-        if (!data || !data->d_buf)
+        if (!data.at)
             return fail(error, "an empty section ", name);
         kernel = after(name, ".nv.info.");
         k = kernel ? find_kernel(f, kernel) : NULL;
         if (kernel && !k)
             continue; /* a device function's section */
-        if (!(k ? read_kernel(f->co, k, data, error)
-                : read_global(f, data, error)))
+        if (!(k ? read_kernel(f->co, k, &data, error)
+                : read_global(f, &data, error)))
             return false;
         ninfos += k != NULL;
     }
@@ -388,20 +388,15 @@ static void read_suffix(struct file *f)
     const size_t n = sizeof(option) - 1;
     const char *number = f->co->target + strlen("sm_");
     const size_t ndigits = strlen(number);
-    Elf_Scn *section = NULL;
-    GElf_Shdr h;
 
-    while ((section = elf_nextscn(f->elf, section))) {
-        const Elf_Data *data;
+    for (size_t s = 0; s < f->elf->nsections; s++) {
+        const Elf64_Shdr h = elf64_section(f->elf, s);
+        const struct bytes data = content(f, &h);
 
-        if (!gelf_getshdr(section, &h) ||
-            strcmp(section_name(f, &h), ".note.nv.tkinfo") != 0)
+        if (!data.at || strcmp(section_name(f, &h), ".note.nv.tkinfo") != 0)
             continue;
-        data = elf_getdata(section, NULL);
-        if (!data || !data->d_buf)
-            continue;
-        for (size_t i = 0; i + n + ndigits < data->d_size; i++) {
-            const char *at = (const char *)data->d_buf + i;
+        for (size_t i = 0; i + n + ndigits < data.nbytes; i++) {
+            const char *at = (const char *)data.at + i;
             const char next = at[n + ndigits];
 
             if (memcmp(at, option, n) != 0 ||
@@ -430,24 +425,20 @@ static void finish_kernel(const struct file *f, struct codeobj_kernel *k)
     k->attrs.wave_size = 32;
 }
 
-bool cubin_is(Elf *elf)
+bool cubin_is(const struct elf64 *elf)
 {
-    GElf_Ehdr h;
-
-    return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &h) &&
-           h.e_ident[EI_CLASS] == ELFCLASS64 &&
-           h.e_ident[EI_DATA] == ELFDATA2LSB && h.e_machine == EM_CUDA_NUMBER;
+    return elf->head.e_ident[EI_CLASS] == ELFCLASS64 &&
+           elf->head.e_ident[EI_DATA] == ELFDATA2LSB &&
+           elf->head.e_machine == EM_CUDA_NUMBER;
 }
 
-bool cubin_read(struct codeobj *co, Elf *elf, char error[CODEOBJ_ERROR_MAX])
+bool cubin_read(struct codeobj *co, const struct elf64 *elf,
+                char error[CODEOBJ_ERROR_MAX])
 {
     struct file f = {.co = co, .elf = elf};
-    GElf_Ehdr h;
-    unsigned abi;
+    const Elf64_Ehdr h = elf->head;
+    const unsigned abi = h.e_ident[EI_OSABI];
 
-    if (!gelf_getehdr(elf, &h) || elf_getshdrstrndx(elf, &f.names) != 0)
-        return fail(error, "not an ELF file", "");
-    abi = h.e_ident[EI_OSABI];
     if ((abi != OSABI_CUDA && abi != OSABI_CUDA_13) || h.e_type != ET_EXEC)
         return fail(error, "a file of NVIDIA's, but no linked cubin", "");
     co->knows_suffix = abi == OSABI_CUDA && (h.e_flags & ACCELERATORS);

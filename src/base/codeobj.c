@@ -1,12 +1,12 @@
 /* codeobj.c - what all readers of code objects share */
-#include "read/codeobj.h"
+#include "codeobj.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/target_id.h"
+#include "target_id.h"
 
 bool codeobj_fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
 {

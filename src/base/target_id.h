@@ -1,6 +1,6 @@
 /* target_id.h - what the names of targets say: "gfx90a:xnack+", "sm_90a" */
-#ifndef KPK_GEN_TARGET_ID_H
-#define KPK_GEN_TARGET_ID_H
+#ifndef KPK_BASE_TARGET_ID_H
+#define KPK_BASE_TARGET_ID_H
 
 #include <stdbool.h>
 
