@@ -40,7 +40,8 @@
  *   - The calling thread's current device is the same after the call as before
  *     it. Should the driver refuse to make it current again, the call fails and
  *     its message says so. If that is all that failed, the call has done its
- *     work (kpk_malloc() alone has undone it).
+ *     work (a call that makes memory, a stream, an event or a graph has undone
+ *     it).
  *   - Strings that are passed in are not kept. Strings that are returned are
  *     NUL-terminated UTF-8. A string of a pack or module lives as long as the
  *     program or shared object with the pack; a string of an instance lives
@@ -55,7 +56,7 @@
  * Most programs need the first half:
  *
  *     Version, Errors, Packs and modules, Instances, Launching,
- *     Device memory, Drivers and devices, Typed launches
+ *     Device memory, Streams and events, Drivers and devices, Typed launches
  *
  * The second half is for those that want more:
  *
@@ -473,6 +474,111 @@ kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
 kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
                     size_t nbytes);
 kpk_status kpk_sync(kpk_instance *inst, void *stream);
+
+/* ------------------------------------------------------------------------ */
+/* Streams and events                                                       */
+
+/*
+ * A stream is a queue of work of one device: kernels, copies and fills of one
+ * stream run one after the other, those of several streams may overlap. An
+ * event is a point in a stream that other streams and the host can wait for.
+ * Both are the driver's own handles, so those of a program's HIP, CUDA or
+ * PyTorch serve as well as those that are made here. `inst` is any instance on
+ * the handle's device. NULL, the default stream, serves wherever a stream is
+ * taken, and so does KPK_STREAM_PER_THREAD. Any thread may use any of them;
+ * one stream is given work by one thread at a time if the order matters.
+ *
+ * Streams and events that are made here outlive kpk_close(): destroy them
+ * before it.
+ */
+
+enum {
+    /* The stream and the default stream do not wait for each other. */
+    KPK_STREAM_NON_BLOCKING = 1
+};
+
+/*
+ * kpk_stream_create() makes a stream on the instance's device.
+ *
+ *   flags  0 or KPK_STREAM_NON_BLOCKING
+ *   out    the stream; give it to kpk_stream_destroy()
+ *
+ * Fails with KPK_ERR_DRIVER and KPK_ERR_ARG.
+ */
+kpk_status kpk_stream_create(kpk_instance *inst, unsigned flags, void **out);
+
+/*
+ * kpk_stream_destroy() destroys a stream. It does not wait: the driver ends the
+ * work that the stream still has, and then the stream. NULL does nothing. Fails
+ * with KPK_ERR_DRIVER and KPK_ERR_ARG.
+ */
+kpk_status kpk_stream_destroy(kpk_instance *inst, void *stream);
+
+/*
+ * kpk_stream_query() asks, without waiting, whether a stream's work is done.
+ * kpk_sync() waits for it.
+ *
+ *   out  1 if all work that the stream was given has ended, else 0
+ *
+ * Fails with KPK_ERR_DRIVER, for a kernel that failed too, and KPK_ERR_ARG.
+ */
+kpk_status kpk_stream_query(kpk_instance *inst, void *stream, int *out);
+
+/*
+ * kpk_stream_wait() lets all later work of a stream wait for an event. The host
+ * does not wait. An event that was never recorded holds nothing up. The event
+ * may be of another device of the same driver. Fails with KPK_ERR_DRIVER and
+ * KPK_ERR_ARG.
+ */
+kpk_status kpk_stream_wait(kpk_instance *inst, void *stream, void *event);
+
+/* The drivers' numbers. */
+enum {
+    KPK_EVENT_SLEEP = 1,    /* kpk_event_sync() sleeps; else it may spin */
+    KPK_EVENT_NO_TIMING = 2 /* cheaper; kpk_event_elapsed() refuses it */
+};
+
+/*
+ * kpk_event_create() makes an event on the instance's device.
+ *
+ *   flags  0, or KPK_EVENT_SLEEP and KPK_EVENT_NO_TIMING
+ *   out    the event; give it to kpk_event_destroy()
+ *
+ * kpk_event_destroy() destroys it; a stream that waits for it goes on waiting
+ * for the same point. NULL does nothing.
+ *
+ * Fail with KPK_ERR_DRIVER and KPK_ERR_ARG.
+ */
+kpk_status kpk_event_create(kpk_instance *inst, unsigned flags, void **out);
+kpk_status kpk_event_destroy(kpk_instance *inst, void *event);
+
+/*
+ * kpk_event_record() makes the event stand for the end of all work that the
+ * stream has been given so far. An event can be recorded anew: who waits for it
+ * already, waits for the former point.
+ *
+ * kpk_event_query() asks, without waiting, whether that work has ended: 1, or 0
+ * if not. An event that was never recorded has passed.
+ *
+ * kpk_event_sync() lets the calling thread wait for it.
+ *
+ * Fail with KPK_ERR_DRIVER, for a kernel that failed before the event too, and
+ * KPK_ERR_ARG.
+ */
+kpk_status kpk_event_record(kpk_instance *inst, void *event, void *stream);
+kpk_status kpk_event_query(kpk_instance *inst, void *event, int *out);
+kpk_status kpk_event_sync(kpk_instance *inst, void *event);
+
+/*
+ * kpk_event_elapsed() is the time between two events that have passed, in
+ * milliseconds.
+ *
+ *   start, stop  recorded events with timing
+ *
+ * Fails with KPK_ERR_DRIVER, also if one has not passed yet, and KPK_ERR_ARG.
+ */
+kpk_status kpk_event_elapsed(kpk_instance *inst, void *start, void *stop,
+                             float *out);
 
 /* ------------------------------------------------------------------------ */
 /* Drivers and devices                                                      */

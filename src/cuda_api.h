@@ -87,7 +87,18 @@ typedef struct CUlaunchConfig {
     X(true,  cuMemsetD8, cuMemsetD8_v2,                                       \
       (CUdeviceptr, unsigned char, size_t))                                   \
     X(true,  cuStreamSynchronize, cuStreamSynchronize, (CUstream))            \
-    X(false, cuEventRecord, cuEventRecord, (CUevent, CUstream))               \
+    X(true,  cuStreamCreate, cuStreamCreate, (CUstream *, unsigned))          \
+    X(true,  cuStreamDestroy, cuStreamDestroy_v2, (CUstream))                 \
+    X(true,  cuStreamQuery, cuStreamQuery, (CUstream))                        \
+    X(true,  cuStreamWaitEvent, cuStreamWaitEvent,                            \
+      (CUstream, CUevent, unsigned))                                          \
+    X(true,  cuEventCreate, cuEventCreate, (CUevent *, unsigned))             \
+    X(true,  cuEventDestroy, cuEventDestroy_v2, (CUevent))                    \
+    X(true,  cuEventRecord, cuEventRecord, (CUevent, CUstream))               \
+    X(true,  cuEventQuery, cuEventQuery, (CUevent))                           \
+    X(true,  cuEventSynchronize, cuEventSynchronize, (CUevent))               \
+    X(true,  cuEventElapsedTime, cuEventElapsedTime,                          \
+      (float *, CUevent, CUevent))                                            \
     X(false, cuLaunchCooperativeKernel, cuLaunchCooperativeKernel,            \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,          \
        unsigned, unsigned, CUstream, void **))                                \
@@ -107,6 +118,16 @@ typedef struct CUlaunchConfig {
     X(hipFuncGetAttribute, cuFuncGetAttribute)                                \
     X(hipModuleLaunchCooperativeKernel, cuLaunchCooperativeKernel)            \
     X(hipStreamSynchronize, cuStreamSynchronize)                              \
+    X(hipStreamCreateWithFlags, cuStreamCreate)                               \
+    X(hipStreamDestroy, cuStreamDestroy)                                      \
+    X(hipStreamQuery, cuStreamQuery)                                          \
+    X(hipStreamWaitEvent, cuStreamWaitEvent)                                  \
+    X(hipEventCreateWithFlags, cuEventCreate)                                 \
+    X(hipEventDestroy, cuEventDestroy)                                        \
+    X(hipEventRecord, cuEventRecord)                                          \
+    X(hipEventQuery, cuEventQuery)                                            \
+    X(hipEventSynchronize, cuEventSynchronize)                                \
+    X(hipEventElapsedTime, cuEventElapsedTime)                                \
     X(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,                     \
       cuOccupancyMaxActiveBlocksPerMultiprocessor)
 /* clang-format on */

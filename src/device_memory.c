@@ -1,28 +1,12 @@
 /* device_memory.c - device memory for programs that do not call HIP themselves
  */
-#include "error.h"
-#include "instance.h"
-
-/* A HIP call on the instance's device, its failure told with the numbers
- * that were asked for. */
-#define ON_DEVICE(inst, name, arguments, ...)                                  \
-    do {                                                                       \
-        intptr_t saved;                                                        \
-        hipError_t error;                                                      \
-        kpk_status st = kpk_i_enter((inst), &saved);                           \
-                                                                               \
-        if (st != KPK_OK)                                                      \
-            return st;                                                         \
-        error = (inst)->gpu->name arguments;                                   \
-        if (error != hipSuccess)                                               \
-            st = kpk_i_fail_gpu((inst)->gpu, #name, error, __VA_ARGS__);       \
-        return kpk_i_leave((inst), saved, st);                                 \
-    } while (0)
+#include "on_device.h"
 
 static kpk_status allocate(kpk_instance *inst, size_t nbytes, void **out)
 {
-    ON_DEVICE(inst, hipMalloc, (out, nbytes),
-              "cannot allocate %zu bytes on device %d", nbytes, inst->ordinal);
+    KPK_I_ON_DEVICE(inst, hipMalloc, (out, nbytes),
+                    "cannot allocate %zu bytes on device %d", nbytes,
+                    inst->ordinal);
 }
 
 kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
@@ -33,12 +17,8 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
     KPK_I_NEED(inst);
     KPK_I_NEED(out);
     st = allocate(inst, nbytes, &ptr);
-    if (st == KPK_OK && nbytes && !ptr)
-        return kpk_i_fail(KPK_ERR_DRIVER,
-                          "cannot allocate %zu bytes on device %d: %s "
-                          "returned success, but no address",
-                          nbytes, inst->ordinal,
-                          inst->gpu->call_name("hipMalloc"));
+    if (nbytes)
+        st = kpk_i_made(inst, st, "hipMalloc", ptr);
     if (st == KPK_OK)
         *out = ptr;
     else if (ptr) /* allocated, but the current device did not come back */
@@ -51,8 +31,8 @@ kpk_status kpk_free(kpk_instance *inst, void *ptr)
     KPK_I_NEED(inst);
     if (!ptr)
         return KPK_OK; /* CUDA's driver refuses to free 0 */
-    ON_DEVICE(inst, hipFree, (ptr), "cannot free %p on device %d", ptr,
-              inst->ordinal);
+    KPK_I_ON_DEVICE(inst, hipFree, (ptr), "cannot free %p on device %d", ptr,
+                    inst->ordinal);
 }
 
 kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
@@ -63,10 +43,10 @@ kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
         KPK_I_NEED(device_dst);
         KPK_I_NEED(host_src);
     }
-    ON_DEVICE(inst, hipMemcpy,
-              (device_dst, host_src, nbytes, hipMemcpyHostToDevice),
-              "cannot copy %zu bytes to %p on device %d", nbytes, device_dst,
-              inst->ordinal);
+    KPK_I_ON_DEVICE(inst, hipMemcpy,
+                    (device_dst, host_src, nbytes, hipMemcpyHostToDevice),
+                    "cannot copy %zu bytes to %p on device %d", nbytes,
+                    device_dst, inst->ordinal);
 }
 
 kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
@@ -77,10 +57,10 @@ kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
         KPK_I_NEED(host_dst);
         KPK_I_NEED(device_src);
     }
-    ON_DEVICE(inst, hipMemcpy,
-              (host_dst, device_src, nbytes, hipMemcpyDeviceToHost),
-              "cannot copy %zu bytes from %p on device %d", nbytes, device_src,
-              inst->ordinal);
+    KPK_I_ON_DEVICE(inst, hipMemcpy,
+                    (host_dst, device_src, nbytes, hipMemcpyDeviceToHost),
+                    "cannot copy %zu bytes from %p on device %d", nbytes,
+                    device_src, inst->ordinal);
 }
 
 kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
@@ -89,14 +69,14 @@ kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
     KPK_I_NEED(inst);
     if (nbytes)
         KPK_I_NEED(device_dst);
-    ON_DEVICE(inst, hipMemset, (device_dst, value, nbytes),
-              "cannot fill %zu bytes at %p on device %d", nbytes, device_dst,
-              inst->ordinal);
+    KPK_I_ON_DEVICE(inst, hipMemset, (device_dst, value, nbytes),
+                    "cannot fill %zu bytes at %p on device %d", nbytes,
+                    device_dst, inst->ordinal);
 }
 
 kpk_status kpk_sync(kpk_instance *inst, void *stream)
 {
     KPK_I_NEED(inst);
-    ON_DEVICE(inst, hipStreamSynchronize, (stream),
-              "waiting for a stream of device %d failed", inst->ordinal);
+    KPK_I_ON_DEVICE(inst, hipStreamSynchronize, (stream),
+                    "waiting for a stream of device %d failed", inst->ordinal);
 }

@@ -42,6 +42,19 @@
       (void *, const void *, size_t, hipMemcpyKind))                           \
     X(true,  hipError_t,   hipMemset, (void *, int, size_t))                   \
     X(true,  hipError_t,   hipStreamSynchronize, (hipStream_t))                \
+    X(true,  hipError_t,   hipStreamCreateWithFlags,                           \
+      (hipStream_t *, unsigned))                                               \
+    X(true,  hipError_t,   hipStreamDestroy, (hipStream_t))                    \
+    X(true,  hipError_t,   hipStreamQuery, (hipStream_t))                      \
+    X(true,  hipError_t,   hipStreamWaitEvent,                                 \
+      (hipStream_t, hipEvent_t, unsigned))                                     \
+    X(true,  hipError_t,   hipEventCreateWithFlags, (hipEvent_t *, unsigned))  \
+    X(true,  hipError_t,   hipEventDestroy, (hipEvent_t))                      \
+    X(true,  hipError_t,   hipEventRecord, (hipEvent_t, hipStream_t))          \
+    X(true,  hipError_t,   hipEventQuery, (hipEvent_t))                        \
+    X(true,  hipError_t,   hipEventSynchronize, (hipEvent_t))                  \
+    X(true,  hipError_t,   hipEventElapsedTime,                                \
+      (float *, hipEvent_t, hipEvent_t))                                       \
     X(false, hipError_t,   hipModuleLoadDataEx,                                \
       (hipModule_t *, const void *, unsigned, hipJitOption *, void **))        \
     X(false, hipError_t,   hipModuleGetGlobal,                                 \
@@ -106,6 +119,7 @@ enum {
     hipErrorNoDevice = 100,
     hipErrorInvalidDevice = 101,
     hipErrorNotFound = 500,
+    hipErrorNotReady = 600,
     hipErrorNotSupported = 801,
     hipMemcpyHostToDevice = 1,
     hipMemcpyDeviceToHost = 2

@@ -26,6 +26,7 @@ enum {
     NO_BINARY_FOR_GPU = 209,
     INVALID_PTX = 218,
     NOT_FOUND = 500,
+    NOT_READY = 600,
     UNKNOWN = 999
 };
 
@@ -484,12 +485,86 @@ int cuStreamSynchronize(CUstream stream)
     return SUCCESS;
 }
 
+static int make_handle(const char *name, void **out)
+{
+    *out = lies(name) ? NULL : malloc(1);
+    atomic_fetch_add(&fake_cuda.live, *out != NULL);
+    return SUCCESS;
+}
+
+static int drop_handle(void *handle)
+{
+    atomic_fetch_sub(&fake_cuda.live, 1);
+    free(handle);
+    return SUCCESS;
+}
+
+int cuStreamCreate(CUstream *out, unsigned flags)
+{
+    ENTER_CONTEXT();
+    return flags > 1 ? INVALID_VALUE : make_handle(__func__, (void **)out);
+}
+
+int cuStreamDestroy_v2(CUstream stream)
+{
+    ENTER_CONTEXT();
+    return drop_handle(stream);
+}
+
+int cuStreamQuery(CUstream stream)
+{
+    ENTER_CONTEXT();
+    (void)stream;
+    return fake_cuda.not_ready ? NOT_READY : SUCCESS;
+}
+
+int cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    ENTER_CONTEXT();
+    (void)stream;
+    (void)event;
+    return flags ? INVALID_VALUE : SUCCESS;
+}
+
+int cuEventCreate(CUevent *out, unsigned flags)
+{
+    ENTER_CONTEXT();
+    return flags > 3 ? INVALID_VALUE : make_handle(__func__, (void **)out);
+}
+
+int cuEventDestroy_v2(CUevent event)
+{
+    ENTER_CONTEXT();
+    return drop_handle(event);
+}
+
 int cuEventRecord(CUevent event, CUstream stream)
 {
     ENTER_CONTEXT();
     (void)event;
     (void)stream;
     fake_cuda.nevents++;
+    return SUCCESS;
+}
+
+int cuEventQuery(CUevent event)
+{
+    ENTER_CONTEXT();
+    (void)event;
+    return fake_cuda.not_ready ? NOT_READY : SUCCESS;
+}
+
+int cuEventSynchronize(CUevent event)
+{
+    ENTER_CONTEXT();
+    (void)event;
+    return SUCCESS;
+}
+
+int cuEventElapsedTime(float *ms, CUevent start, CUevent stop)
+{
+    ENTER_CONTEXT();
+    *ms = start == stop ? 0 : 2.5f;
     return SUCCESS;
 }
 

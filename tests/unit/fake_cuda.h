@@ -28,6 +28,7 @@ struct fake_cuda {
     const char *lie_name;  /* this function succeeds without a result */
     int no_context;        /* a context is retained, and is none */
     int own_shared;        /* a function's own shared memory; 0: 2448 bytes */
+    int not_ready;         /* work is not done yet */
     int slow;              /* retaining a context takes a while */
     const char *log;       /* log of PTX's compiler on a failure */
 

@@ -39,6 +39,7 @@ enum {
     INVALID_IMAGE = 200,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    NOT_READY = 600,
     NOT_SUPPORTED = 801,
     UNKNOWN = 999
 };
@@ -599,6 +600,94 @@ int hipMemset(void *to, int value, size_t nbytes)
     if (nbytes)
         memset(to, value, nbytes);
     return SUCCESS;
+}
+
+/* ---- streams and events: each is a block of one byte -------------------- */
+
+static int make_handle(const char *name, void **out)
+{
+    *out = lies(name) ? NULL : malloc(1);
+    if (*out)
+        atomic_fetch_add(&fake_hip.live, 1);
+    return SUCCESS;
+}
+
+static int drop_handle(void *handle)
+{
+    atomic_fetch_sub(&fake_hip.live, 1);
+    free(handle);
+    return SUCCESS;
+}
+
+int hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags)
+{
+    ENTER();
+    fake_hip.flags = flags;
+    return make_handle(__func__, (void **)stream);
+}
+
+int hipStreamDestroy(hipStream_t stream)
+{
+    ENTER();
+    return drop_handle(stream);
+}
+
+int hipStreamQuery(hipStream_t stream)
+{
+    ENTER();
+    (void)stream;
+    return fake_hip.not_ready ? NOT_READY : SUCCESS;
+}
+
+int hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags)
+{
+    ENTER();
+    fake_hip.waited_stream = stream;
+    fake_hip.waited_event = event;
+    return flags ? INVALID_VALUE : SUCCESS;
+}
+
+int hipEventCreateWithFlags(hipEvent_t *event, unsigned flags)
+{
+    ENTER();
+    fake_hip.flags = flags;
+    return make_handle(__func__, (void **)event);
+}
+
+int hipEventDestroy(hipEvent_t event)
+{
+    ENTER();
+    return drop_handle(event);
+}
+
+int hipEventRecord(hipEvent_t event, hipStream_t stream)
+{
+    ENTER();
+    fake_hip.recorded_event = event;
+    fake_hip.recorded_stream = stream;
+    return SUCCESS;
+}
+
+int hipEventQuery(hipEvent_t event)
+{
+    ENTER();
+    (void)event;
+    return fake_hip.not_ready ? NOT_READY : SUCCESS;
+}
+
+int hipEventSynchronize(hipEvent_t event)
+{
+    ENTER();
+    (void)event;
+    atomic_fetch_add(&fake_hip.nsyncs, 1);
+    return SUCCESS;
+}
+
+int hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop)
+{
+    ENTER();
+    *ms = start == stop ? 0 : 2.5f;
+    return fake_hip.not_ready ? NOT_READY : SUCCESS;
 }
 
 #ifndef FAKE_HIP_5

@@ -50,6 +50,7 @@ struct fake_hip {
     int not_cooperative;                    /* the properties' answer */
     int not_cooperative_multi;
     int blocks_per_unit; /* the occupancy's answer */
+    int not_ready;       /* work is not done yet */
 
     /* The library's own: changes the thread's current device, uncounted. */
     void (*set_current)(int device);
@@ -71,6 +72,11 @@ struct fake_hip {
     atomic_int noptions; /* given to hipModuleLoadDataEx */
     int attribute;       /* last asked for */
     int block_limit;
+    unsigned flags;      /* of the last stream, event or host memory */
+    void *waited_stream; /* of the last hipStreamWaitEvent */
+    void *waited_event;
+    void *recorded_stream; /* of the last hipEventRecord */
+    void *recorded_event;
     atomic_int nviolations; /* uses that real HIP answers with an abort */
     struct fake_launch last;
 };

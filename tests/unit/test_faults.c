@@ -50,7 +50,7 @@ static struct {
     kpk_instance *here, *there, *closing;
     const kpk_kernel *kernel, *scale, *other;
     const kpk_kernels *kernels;
-    void *memory;
+    void *memory, *stream, *start, *stop;
     unsigned char bytes[16];
 } w;
 
@@ -167,6 +167,21 @@ static kpk_status table_kernel(void)
     return kpk_table_kernel(w.there, on->alpha, 0, 2, &w.scale);
 }
 
+static kpk_status ask(kpk_status (*query)(kpk_instance *, void *, int *),
+                      void *what)
+{
+    int done;
+
+    return query(w.there, what, &done);
+}
+
+static kpk_status elapsed(void)
+{
+    float ms;
+
+    return kpk_event_elapsed(w.there, w.start, w.stop, &ms);
+}
+
 /* An instance that is closed is gone, whatever HIP says. */
 static kpk_status close_loaded(void)
 {
@@ -214,6 +229,18 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_kernels_launch,                                                \
       kpk_kernels_launch(w.kernels, 1, &shape, NULL, NULL))                    \
     X(BOTH, kpk_sync, kpk_sync(w.there, &stream))                              \
+    X(BOTH, kpk_stream_create, kpk_stream_create(w.there, 1, &w.stream))       \
+    X(BOTH, kpk_event_create, kpk_event_create(w.there, 0, &w.start))          \
+    X(BOTH, kpk_event_create_too, kpk_event_create(w.there, 0, &w.stop))       \
+    X(BOTH, kpk_event_record, kpk_event_record(w.there, w.start, w.stream))    \
+    X(BOTH, kpk_stream_wait, kpk_stream_wait(w.there, NULL, w.start))          \
+    X(BOTH, kpk_event_query, ask(kpk_event_query, w.start))                    \
+    X(BOTH, kpk_event_sync, kpk_event_sync(w.there, w.start))                  \
+    X(BOTH, kpk_event_elapsed, elapsed())                                      \
+    X(BOTH, kpk_stream_query, ask(kpk_stream_query, w.stream))                 \
+    X(BOTH, kpk_event_destroy, kpk_event_destroy(w.there, w.start))            \
+    X(BOTH, kpk_event_destroy_too, kpk_event_destroy(w.there, w.stop))         \
+    X(BOTH, kpk_stream_destroy, kpk_stream_destroy(w.there, w.stream))         \
     X(BOTH, kpk_global, kpk_global(w.there, "alpha", "table", NULL, NULL))     \
     X(BOTH, kpk_global_write,                                                  \
       kpk_global_write(w.there, "alpha", "table", 8, w.bytes, 16))             \
@@ -386,12 +413,16 @@ static void check_failure(int i, kpk_status st, const char *function, int nth,
     on->put_back();
 }
 
-/* A failed kpk_free() may have freed the memory: then the message says so, and
+/* A failed call that gives back may have done so: then the message says it, and
  * the call is not repeated. */
 static bool may_be_repeated(int i)
 {
-    return strcmp(call_names[i], "kpk_free") != 0 ||
-           !strstr(kpk_error_message(), "the call did its work");
+    static const char *const back[] = {"_free", "_destroy"};
+
+    for (size_t k = 0; k < sizeof(back) / sizeof(back[0]); k++)
+        if (strstr(call_names[i], back[k]))
+            return !strstr(kpk_error_message(), "the call did its work");
+    return true;
 }
 
 static void clean_up(const char *function, int nth, bool after_close)

@@ -450,7 +450,7 @@ static void test_success_without_a_result_is_refused(void **state)
     assert_null(kernel);
     fake->lie_name = "hipMalloc";
     assert_status(kpk_malloc(inst, 16, &ptr), KPK_ERR_DRIVER);
-    assert_message("hipMalloc returned success, but no address");
+    assert_message("hipMalloc returned success, but made nothing");
     fake->lie_name = "hipModuleGetGlobal";
     assert_status(kpk_global(inst, "alpha", "table", &ptr, NULL),
                   KPK_ERR_DRIVER);

@@ -20,10 +20,11 @@ static struct fake_hip *fake;
 /* Arguments of the calls, by kpack.h's names for parameters. */
 /* clang-format off */
 #define GIVEN_TABLE(X)                                                         \
-    X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src)           \
+    X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src) X(event)  \
     X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
     X(module) X(modules) X(name) X(nbytes) X(object) X(options) X(out)         \
-    X(pack) X(path) X(ptr) X(query) X(shape) X(stream) X(target) X(values)     \
+    X(pack) X(path) X(ptr) X(query) X(shape) X(start) X(stop) X(stream)        \
+    X(target) X(values)                                                        \
     X(version) X(why)
 /* clang-format on */
 
@@ -101,6 +102,36 @@ static kpk_status open_another(kpk_status st, void *out)
     return st;
 }
 
+static kpk_status stream_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_stream_destroy(inst, *(void **)out));
+    return st;
+}
+
+static kpk_status event_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_event_destroy(inst, *(void **)out));
+    return st;
+}
+
+/* Of `handle` only whether it is NULL counts. */
+static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
+                                                       void **),
+                                  kpk_status (*destroy)(kpk_instance *, void *),
+                                  const void *handle)
+{
+    void *another = NULL;
+
+    if (handle)
+        assert_ok(create(inst, 0, &another));
+    if (g.inst)
+        return destroy(g.inst, another);
+    assert_ok(destroy(inst, another));
+    return destroy(NULL, NULL);
+}
+
 /* A wrong one is refused after the pointers were looked at. */
 #define ANY_LAYOUT 1
 
@@ -141,6 +172,23 @@ static kpk_status open_another(kpk_status st, void *out)
       kpk_copy_from(g.inst, g.host_dst, g.device_src, 8))                      \
     X(kpk_fill, "", , kpk_fill(g.inst, g.device_dst, 0, 8))                    \
     X(kpk_sync, "stream", , kpk_sync(g.inst, g.stream))                        \
+    X(kpk_stream_create, "", ,                                                 \
+      stream_another(kpk_stream_create(g.inst, 0, g.out), g.out))              \
+    X(kpk_stream_destroy, "stream", ,                                          \
+      destroy_another(kpk_stream_create, kpk_stream_destroy, g.stream))        \
+    X(kpk_stream_query, "stream", , kpk_stream_query(g.inst, g.stream, g.out)) \
+    X(kpk_stream_wait, "stream", ,                                             \
+      kpk_stream_wait(g.inst, g.stream, g.event))                              \
+    X(kpk_event_create, "", ,                                                  \
+      event_another(kpk_event_create(g.inst, 0, g.out), g.out))                \
+    X(kpk_event_destroy, "event", ,                                            \
+      destroy_another(kpk_event_create, kpk_event_destroy, g.event))           \
+    X(kpk_event_record, "stream", ,                                            \
+      kpk_event_record(g.inst, g.event, g.stream))                             \
+    X(kpk_event_query, "", , kpk_event_query(g.inst, g.event, g.out))          \
+    X(kpk_event_sync, "", , kpk_event_sync(g.inst, g.event))                   \
+    X(kpk_event_elapsed, "", ,                                                 \
+      kpk_event_elapsed(g.inst, g.start, g.stop, g.out))                       \
     X(kpk_kernels_get, "", ,                                                   \
       kpk_kernels_get(g.inst, g.module, ANY_LAYOUT, g.out))                    \
     X(kpk_kernels_launch, "stream", g.args = (void *)pointers,                 \
