@@ -56,7 +56,8 @@
  * Most programs need the first half:
  *
  *     Version, Errors, Packs and modules, Instances, Launching,
- *     Device memory, Streams and events, Drivers and devices, Typed launches
+ *     Device memory, Streams and events, Copies in a stream, pinned memory,
+ *     Drivers and devices, Typed launches
  *
  * The second half is for those that want more:
  *
@@ -581,6 +582,58 @@ kpk_status kpk_event_elapsed(kpk_instance *inst, void *start, void *stop,
                              float *out);
 
 /* ------------------------------------------------------------------------ */
+/* Copies in a stream, pinned memory                                        */
+
+/*
+ * kpk_copy_to_async() and its kin are the calls of "Device memory" as work of a
+ * stream: they return at once, and the copy is done when the stream comes to
+ * it.
+ *
+ * kpk_copy_to_async()    host to device
+ * kpk_copy_from_async()  device to host
+ * kpk_copy_async()       within the instance's device
+ * kpk_copy_peer_async()  from the device of instance `from`, of the same
+ *                        driver, to that of `inst`; directly if the two reach
+ *                        each other, else through the host
+ * kpk_fill_async()       sets nbytes of device memory to one byte's value
+ *
+ *   device_dst, device_src  nbytes of device memory each, which do not overlap
+ *   host_dst, host_src      memory of the host, which must stay until the copy
+ *                           is done. If it is pinned (kpk_malloc_host()), the
+ *                           host goes on meanwhile; from other memory the call
+ *                           may wait
+ *   stream                  a stream of the instance's device
+ *
+ * 0 bytes are a success; the pointers may then be NULL. A copy in a stream that
+ * records a graph becomes a part of the graph. Fail with KPK_ERR_DRIVER and
+ * KPK_ERR_ARG; kpk_copy_peer_async() also with KPK_ERR_UNSUPPORTED, between
+ * devices of HIP and CUDA.
+ */
+kpk_status kpk_copy_to_async(kpk_instance *inst, void *device_dst,
+                             const void *host_src, size_t nbytes, void *stream);
+kpk_status kpk_copy_from_async(kpk_instance *inst, void *host_dst,
+                               const void *device_src, size_t nbytes,
+                               void *stream);
+kpk_status kpk_copy_async(kpk_instance *inst, void *device_dst,
+                          const void *device_src, size_t nbytes, void *stream);
+kpk_status kpk_copy_peer_async(kpk_instance *inst, void *device_dst,
+                               const kpk_instance *from, const void *device_src,
+                               size_t nbytes, void *stream);
+kpk_status kpk_fill_async(kpk_instance *inst, void *device_dst, uint8_t value,
+                          size_t nbytes, void *stream);
+
+/*
+ * kpk_malloc_host() allocates nbytes of pinned memory of the host: copies of
+ * every device reach it directly. 0 bytes give NULL. kpk_free_host() gives it
+ * back, any instance of the same driver's will do; NULL does nothing. No copy
+ * may use it any more. kpk_close() does not give it back.
+ *
+ * Fail with KPK_ERR_DRIVER and KPK_ERR_ARG.
+ */
+kpk_status kpk_malloc_host(kpk_instance *inst, size_t nbytes, void **out);
+kpk_status kpk_free_host(kpk_instance *inst, void *ptr);
+
+/* ------------------------------------------------------------------------ */
 /* Drivers and devices                                                      */
 
 /*
@@ -686,6 +739,40 @@ kpk_status kpk_device_get(int device, kpk_device *out);
  */
 const kpk_device *kpk_instance_device(const kpk_instance *inst);
 int kpk_instance_ordinal(const kpk_instance *inst);
+
+/*
+ * kpk_memory_info() asks the driver how much memory the instance's device has:
+ * in all, and not in use by any process. Either pointer may be NULL.
+ *
+ * Fails with KPK_ERR_DRIVER and KPK_ERR_ARG.
+ */
+kpk_status kpk_memory_info(kpk_instance *inst, size_t *free_nbytes,
+                           size_t *total_nbytes);
+
+/*
+ * kpk_device_attr() asks the driver for an attribute of the instance's device
+ * that kpk_device does not have.
+ *
+ *   attr  the driver's own number: a hipDeviceAttribute_t or, where the
+ *         device's platform is KPK_CUDA, a CUdevice_attribute. The two number
+ *         differently, and so do HIP 5 and later releases
+ *
+ * Fails with KPK_ERR_DRIVER, for a number that the driver does not know too,
+ * and KPK_ERR_ARG.
+ */
+kpk_status kpk_device_attr(kpk_instance *inst, int attr, int *out);
+
+/*
+ * kpk_current_device() tells which of a driver's devices is current on the
+ * calling thread, as hipSetDevice(), cudaSetDevice() or PyTorch left it.
+ *
+ *   out  the device's number, as kpk_open() takes it
+ *
+ * HIP's first device is current in a thread that chose none. With CUDA none is
+ * until the thread chose one: KPK_ERR_NO_DEVICE. Fails with that,
+ * KPK_ERR_NO_DRIVER, KPK_ERR_DRIVER and KPK_ERR_ARG.
+ */
+kpk_status kpk_current_device(kpk_platform platform, int *out);
 
 /* ------------------------------------------------------------------------ */
 /* Typed launches                                                           */

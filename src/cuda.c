@@ -266,6 +266,24 @@ static hipError_t fill(void *dst, int value, size_t nbytes)
                : CUDA_SUCCESS;
 }
 
+static hipError_t copy_async(void *dst, const void *src, size_t nbytes,
+                             hipMemcpyKind kind, hipStream_t stream)
+{
+    if (kind == hipMemcpyHostToDevice)
+        return CALL(cuMemcpyHtoDAsync, (address(dst), src, nbytes, stream));
+    if (kind == hipMemcpyDeviceToHost)
+        return CALL(cuMemcpyDtoHAsync, (dst, address(src), nbytes, stream));
+    return CALL(cuMemcpyDtoDAsync,
+                (address(dst), address(src), nbytes, stream));
+}
+
+static hipError_t fill_async(void *dst, int value, size_t nbytes,
+                             hipStream_t stream)
+{
+    return CALL(cuMemsetD8Async,
+                (address(dst), (unsigned char)value, nbytes, stream));
+}
+
 static hipError_t max_potential_block(int *grid, int *block, hipFunction_t f,
                                       size_t shared, int most)
 {
@@ -350,25 +368,34 @@ static CUresult retain_primary(int device)
     return error;
 }
 
+/* The device's primary context, retained the first time. */
+static CUresult find_primary(int device, CUcontext *out)
+{
+    CUcontext own =
+        atomic_load_explicit(&primary[device], memory_order_acquire);
+    const CUresult error = own ? CUDA_SUCCESS : retain_primary(device);
+
+    if (error == CUDA_SUCCESS)
+        own = atomic_load_explicit(&primary[device], memory_order_acquire);
+    *out = own;
+    return error;
+}
+
 /* The context of a host's own is not replaced but covered: cuCtxSetCurrent()
  * would let the thread find another one afterwards. */
 static kpk_status enter(const struct kpk_i_gpu *gpu, int device,
                         intptr_t *saved)
 {
     CUcontext current = NULL;
-    CUcontext own =
-        atomic_load_explicit(&primary[device], memory_order_acquire);
+    CUcontext own = NULL;
     CUresult error;
     kpk_status st = kpk_i_check_process();
 
     if (st != KPK_OK)
         return st;
-    error = own ? CUDA_SUCCESS : retain_primary(device);
-
-    if (error == CUDA_SUCCESS) {
-        own = atomic_load_explicit(&primary[device], memory_order_acquire);
+    error = find_primary(device, &own);
+    if (error == CUDA_SUCCESS)
         error = CALL(cuCtxGetCurrent, (&current));
-    }
     *saved = current != own;
     if (error == CUDA_SUCCESS && *saved)
         error = CALL(cuCtxPushCurrent, (own));
@@ -399,6 +426,50 @@ static kpk_status leave(const struct kpk_i_gpu *gpu, int device, intptr_t saved,
     return st;
 }
 
+static hipError_t copy_peer_async(void *dst, int dst_device, const void *src,
+                                  int src_device, size_t nbytes,
+                                  hipStream_t stream)
+{
+    CUcontext to = NULL;
+    CUcontext from = NULL;
+    CUresult error = find_primary(dst_device, &to);
+
+    if (error == CUDA_SUCCESS)
+        error = find_primary(src_device, &from);
+    if (error != CUDA_SUCCESS)
+        return error;
+    return CALL(cuMemcpyPeerAsync,
+                (address(dst), to, address(src), from, nbytes, stream));
+}
+
+static hipError_t device_attribute(int *out, hipDeviceAttribute_t attribute,
+                                   int device)
+{
+    CUdevice d = 0;
+    const CUresult error = CALL(cuDeviceGet, (&d, device));
+
+    if (error != CUDA_SUCCESS)
+        return error;
+    return CALL(cuDeviceGetAttribute, (out, attribute, d));
+}
+
+/* CUdevice is a handle, and compared with those of all numbers. */
+static hipError_t current_device(int *out)
+{
+    CUdevice current = 0;
+    CUdevice d = 0;
+    CUresult error = CALL(cuCtxGetDevice, (&current));
+
+    for (int i = 0; error == CUDA_SUCCESS && i < ndevices; i++) {
+        error = CALL(cuDeviceGet, (&d, i));
+        if (error == CUDA_SUCCESS && d == current) {
+            *out = i;
+            return CUDA_SUCCESS;
+        }
+    }
+    return error == CUDA_SUCCESS ? hipErrorInvalidDevice : error;
+}
+
 /* HIP's functions that take an adapter, and the function of the driver that it
  * calls: where a driver lacks the one the other is NULL. */
 /* clang-format off */
@@ -416,6 +487,11 @@ static kpk_status leave(const struct kpk_i_gpu *gpu, int device, intptr_t saved,
     X(hipFree,                  release,             cuMemFree)                \
     X(hipMemcpy,                copy,                cuMemcpyHtoD)             \
     X(hipMemset,                fill,                cuMemsetD8)               \
+    X(hipMemcpyAsync,           copy_async,          cuMemcpyDtoDAsync)        \
+    X(hipMemcpyPeerAsync,       copy_peer_async,     cuMemcpyPeerAsync)        \
+    X(hipMemsetAsync,           fill_async,          cuMemsetD8Async)          \
+    X(hipDeviceGetAttribute,    device_attribute,    cuDeviceGetAttribute)     \
+    X(hipGetDevice,             current_device,      cuCtxGetDevice)           \
     X(hipModuleOccupancyMaxPotentialBlockSize,                                 \
                                 max_potential_block, cuOccupancyMaxPotentialBlockSize)
 /* clang-format on */

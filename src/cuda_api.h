@@ -99,6 +99,19 @@ typedef struct CUlaunchConfig {
     X(true,  cuEventSynchronize, cuEventSynchronize, (CUevent))               \
     X(true,  cuEventElapsedTime, cuEventElapsedTime,                          \
       (float *, CUevent, CUevent))                                            \
+    X(true,  cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                         \
+      (CUdeviceptr, const void *, size_t, CUstream))                          \
+    X(true,  cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                         \
+      (void *, CUdeviceptr, size_t, CUstream))                                \
+    X(true,  cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                         \
+      (CUdeviceptr, CUdeviceptr, size_t, CUstream))                           \
+    X(true,  cuMemcpyPeerAsync, cuMemcpyPeerAsync,                            \
+      (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))     \
+    X(true,  cuMemsetD8Async, cuMemsetD8Async,                                \
+      (CUdeviceptr, unsigned char, size_t, CUstream))                         \
+    X(true,  cuMemHostAlloc, cuMemHostAlloc, (void **, size_t, unsigned))     \
+    X(true,  cuMemFreeHost, cuMemFreeHost, (void *))                          \
+    X(true,  cuMemGetInfo, cuMemGetInfo_v2, (size_t *, size_t *))             \
     X(false, cuLaunchCooperativeKernel, cuLaunchCooperativeKernel,            \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,          \
        unsigned, unsigned, CUstream, void **))                                \
@@ -128,6 +141,9 @@ typedef struct CUlaunchConfig {
     X(hipEventQuery, cuEventQuery)                                            \
     X(hipEventSynchronize, cuEventSynchronize)                                \
     X(hipEventElapsedTime, cuEventElapsedTime)                                \
+    X(hipHostMalloc, cuMemHostAlloc)                                          \
+    X(hipHostFree, cuMemFreeHost)                                             \
+    X(hipMemGetInfo, cuMemGetInfo)                                            \
     X(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,                     \
       cuOccupancyMaxActiveBlocksPerMultiprocessor)
 /* clang-format on */

@@ -208,3 +208,38 @@ kpk_status kpk_driver_info(kpk_platform platform, int *version,
         *path = gpu->path;
     return KPK_OK;
 }
+
+kpk_status kpk_current_device(kpk_platform platform, int *out)
+{
+    const struct kpk_i_gpu *gpu;
+    struct kpk_i_failure before;
+    struct counts counts = {0};
+    int index = 0;
+    hipError_t error;
+    kpk_status st;
+
+    KPK_I_NEED(out);
+    st = find_driver(__func__, platform, &gpu);
+    if (st != KPK_OK)
+        return st;
+    kpk_i_keep_failure(&before);
+    if (platform == KPK_CUDA)
+        st = count_hip(&counts); /* their numbers come first */
+    if (st != KPK_OK)
+        return st;
+    kpk_i_put_back_failure(&before); /* an absent HIP is no failure */
+    error = gpu->hipGetDevice(&index);
+    if (error == hipErrorNoDevice || error == hipErrorInvalidContext) {
+        (void)kpk_i_fail(KPK_ERR_NO_DEVICE,
+                         "no device of %s is current on this thread: %s "
+                         "returned %d",
+                         gpu->title, gpu->call_name("hipGetDevice"), error);
+        kpk_i_fail_behind(error);
+        return KPK_ERR_NO_DEVICE;
+    }
+    if (error != hipSuccess)
+        return kpk_i_fail_gpu(gpu, "hipGetDevice", error,
+                              "cannot find out the current device");
+    *out = counts.hip + index;
+    return KPK_OK;
+}

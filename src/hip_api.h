@@ -55,6 +55,17 @@
     X(true,  hipError_t,   hipEventSynchronize, (hipEvent_t))                  \
     X(true,  hipError_t,   hipEventElapsedTime,                                \
       (float *, hipEvent_t, hipEvent_t))                                       \
+    X(true,  hipError_t,   hipMemcpyAsync,                                     \
+      (void *, const void *, size_t, hipMemcpyKind, hipStream_t))              \
+    X(true,  hipError_t,   hipMemcpyPeerAsync,                                 \
+      (void *, int, const void *, int, size_t, hipStream_t))                   \
+    X(true,  hipError_t,   hipMemsetAsync,                                     \
+      (void *, int, size_t, hipStream_t))                                      \
+    X(true,  hipError_t,   hipHostMalloc, (void **, size_t, unsigned))         \
+    X(true,  hipError_t,   hipHostFree, (void *))                              \
+    X(true,  hipError_t,   hipMemGetInfo, (size_t *, size_t *))                \
+    X(true,  hipError_t,   hipDeviceGetAttribute,                              \
+      (int *, hipDeviceAttribute_t, int))                                      \
     X(false, hipError_t,   hipModuleLoadDataEx,                                \
       (hipModule_t *, const void *, unsigned, hipJitOption *, void **))        \
     X(false, hipError_t,   hipModuleGetGlobal,                                 \
@@ -86,6 +97,7 @@
 
 typedef int hipError_t;
 typedef int hipMemcpyKind;
+typedef int hipDeviceAttribute_t;
 typedef int hipJitOption;
 typedef int hipFunction_attribute;
 typedef struct ihipModule_t *hipModule_t;
@@ -118,11 +130,13 @@ enum {
     hipSuccess = 0,
     hipErrorNoDevice = 100,
     hipErrorInvalidDevice = 101,
+    hipErrorInvalidContext = 201,
     hipErrorNotFound = 500,
     hipErrorNotReady = 600,
     hipErrorNotSupported = 801,
     hipMemcpyHostToDevice = 1,
-    hipMemcpyDeviceToHost = 2
+    hipMemcpyDeviceToHost = 2,
+    hipMemcpyDeviceToDevice = 3
 };
 
 #endif /* KPK_HIP_ROWS_ALONE */

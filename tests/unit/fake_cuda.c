@@ -218,8 +218,10 @@ int cuCtxGetCurrent(CUcontext *out)
 
 int cuCtxGetDevice(int *out)
 {
-    ENTER_CONTEXT();
-    *out = 70 + get_current();
+    ENTER();
+    if (!depth)
+        return INVALID_CONTEXT;
+    *out = 70 + (get_current() < 0 ? fake_cuda.own_device : get_current());
     return SUCCESS;
 }
 
@@ -565,6 +567,74 @@ int cuEventElapsedTime(float *ms, CUevent start, CUevent stop)
 {
     ENTER_CONTEXT();
     *ms = start == stop ? 0 : 2.5f;
+    return SUCCESS;
+}
+
+int cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t n,
+                         CUstream stream)
+{
+    ENTER_CONTEXT();
+    memcpy((void *)(uintptr_t)to, from, n);
+    fake_cuda.copy_stream = stream;
+    return n ? SUCCESS : INVALID_VALUE;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream stream)
+{
+    ENTER_CONTEXT();
+    memcpy(to, (const void *)(uintptr_t)from, n);
+    fake_cuda.copy_stream = stream;
+    return n ? SUCCESS : INVALID_VALUE;
+}
+
+int cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n,
+                         CUstream stream)
+{
+    ENTER_CONTEXT();
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n);
+    fake_cuda.copy_stream = stream;
+    return n ? SUCCESS : INVALID_VALUE;
+}
+
+int cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                      CUcontext from_context, size_t n, CUstream stream)
+{
+    ENTER_CONTEXT();
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n);
+    fake_cuda.peers[0] = to_context->device;
+    fake_cuda.peers[1] = from_context->device;
+    fake_cuda.copy_stream = stream;
+    return SUCCESS;
+}
+
+int cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n,
+                    CUstream stream)
+{
+    ENTER_CONTEXT();
+    memset((void *)(uintptr_t)to, value, n);
+    fake_cuda.copy_stream = stream;
+    return SUCCESS;
+}
+
+int cuMemHostAlloc(void **out, size_t n, unsigned flags)
+{
+    ENTER_CONTEXT();
+    *out = lies(__func__) ? NULL : malloc(n);
+    atomic_fetch_add(&fake_cuda.live, *out != NULL);
+    return flags == 1 ? SUCCESS : INVALID_VALUE;
+}
+
+int cuMemFreeHost(void *at)
+{
+    ENTER_CONTEXT();
+    return drop_handle(at);
+}
+
+int cuMemGetInfo_v2(size_t *unused, size_t *all)
+{
+    ENTER_CONTEXT();
+    *unused = (size_t)(get_current() + 1) << 30;
+    *all = (size_t)(get_current() + 1) << 34;
     return SUCCESS;
 }
 

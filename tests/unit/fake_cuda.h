@@ -28,6 +28,7 @@ struct fake_cuda {
     const char *lie_name;  /* this function succeeds without a result */
     int no_context;        /* a context is retained, and is none */
     int own_shared;        /* a function's own shared memory; 0: 2448 bytes */
+    int own_device;        /* device of a context of the host's own */
     int not_ready;         /* work is not done yet */
     int slow;              /* retaining a context takes a while */
     const char *log;       /* log of PTX's compiler on a failure */
@@ -44,6 +45,8 @@ struct fake_cuda {
     int noptions;           /* last given to cuModuleLoadDataEx */
     int dynamic_shared;     /* last allowed for a function */
     int nevents;            /* recorded */
+    int peers[2];           /* devices of the last peer copy: to, from */
+    void *copy_stream;      /* of the last copy or fill in a stream */
     struct {
         char kernel[64];
         unsigned grid[3];

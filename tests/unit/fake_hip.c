@@ -690,6 +690,70 @@ int hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop)
     return fake_hip.not_ready ? NOT_READY : SUCCESS;
 }
 
+/* ---- copies in streams, pinned memory, the device's state --------------- */
+
+int hipMemcpyAsync(void *to, const void *from, size_t nbytes, int kind,
+                   hipStream_t stream)
+{
+    ENTER();
+    if (kind < 1 || kind > 3 || nbytes == 0)
+        return INVALID_VALUE;
+    memcpy(to, from, nbytes);
+    fake_hip.copy_kind = kind;
+    fake_hip.copy_stream = stream;
+    return SUCCESS;
+}
+
+int hipMemcpyPeerAsync(void *to, int to_device, const void *from,
+                       int from_device, size_t nbytes, hipStream_t stream)
+{
+    ENTER();
+    memcpy(to, from, nbytes);
+    fake_hip.peers[0] = to_device;
+    fake_hip.peers[1] = from_device;
+    fake_hip.copy_stream = stream;
+    return SUCCESS;
+}
+
+int hipMemsetAsync(void *to, int value, size_t nbytes, hipStream_t stream)
+{
+    ENTER();
+    memset(to, value, nbytes);
+    fake_hip.copy_stream = stream;
+    return SUCCESS;
+}
+
+int hipHostMalloc(void **ptr, size_t nbytes, unsigned flags)
+{
+    ENTER();
+    fake_hip.flags = flags;
+    *ptr = lies(__func__) ? NULL : malloc(nbytes);
+    if (*ptr)
+        atomic_fetch_add(&fake_hip.live, 1);
+    return SUCCESS;
+}
+
+int hipHostFree(void *ptr)
+{
+    ENTER();
+    return drop_handle(ptr);
+}
+
+int hipMemGetInfo(size_t *unused, size_t *all)
+{
+    ENTER();
+    *unused = (size_t)(current + 1) << 30;
+    *all = (size_t)(current + 1) << 34;
+    return SUCCESS;
+}
+
+int hipDeviceGetAttribute(int *out, hipDeviceAttribute_t attribute, int device)
+{
+    ENTER();
+    *out = 1000 * device + attribute;
+    return attribute < 0 ? INVALID_VALUE : SUCCESS;
+}
+
 #ifndef FAKE_HIP_5
 /* Knows one function only: the rest is left for dlsym() to find. */
 API int hipGetProcAddress(const char *name, void **to, int version,

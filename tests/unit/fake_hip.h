@@ -77,6 +77,9 @@ struct fake_hip {
     void *waited_event;
     void *recorded_stream; /* of the last hipEventRecord */
     void *recorded_event;
+    int copy_kind;     /* of the last hipMemcpyAsync */
+    void *copy_stream; /* of the last copy or fill in a stream */
+    int peers[2];      /* devices of the last hipMemcpyPeerAsync: to, from */
     atomic_int nviolations; /* uses that real HIP answers with an abort */
     struct fake_launch last;
 };

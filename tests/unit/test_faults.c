@@ -50,7 +50,7 @@ static struct {
     kpk_instance *here, *there, *closing;
     const kpk_kernel *kernel, *scale, *other;
     const kpk_kernels *kernels;
-    void *memory, *stream, *start, *stop;
+    void *memory, *stream, *start, *stop, *pinned;
     unsigned char bytes[16];
 } w;
 
@@ -182,6 +182,21 @@ static kpk_status elapsed(void)
     return kpk_event_elapsed(w.there, w.start, w.stop, &ms);
 }
 
+static kpk_status device_attr(void)
+{
+    int value;
+
+    return kpk_device_attr(w.there, 16, &value);
+}
+
+static kpk_status current_device(void)
+{
+    int device;
+
+    return kpk_current_device(on->pack == &test_pack ? KPK_HIP : KPK_CUDA,
+                              &device);
+}
+
 /* An instance that is closed is gone, whatever HIP says. */
 static kpk_status close_loaded(void)
 {
@@ -238,6 +253,22 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_event_sync, kpk_event_sync(w.there, w.start))                  \
     X(BOTH, kpk_event_elapsed, elapsed())                                      \
     X(BOTH, kpk_stream_query, ask(kpk_stream_query, w.stream))                 \
+    X(BOTH, kpk_malloc_host, kpk_malloc_host(w.there, 16, &w.pinned))          \
+    X(BOTH, kpk_fill_async,                                                    \
+      kpk_fill_async(w.there, w.memory, 7, 16, w.stream))                      \
+    X(BOTH, kpk_copy_from_async,                                               \
+      kpk_copy_from_async(w.there, w.pinned, w.memory, 16, w.stream))          \
+    X(BOTH, kpk_copy_to_async,                                                 \
+      kpk_copy_to_async(w.there, w.memory, w.pinned, 16, w.stream))            \
+    X(BOTH, kpk_copy_async, kpk_copy_async(w.there, w.memory,                  \
+      (char *)w.memory + 8, 8, w.stream))                                      \
+    X(BOTH, kpk_copy_peer_async,                                               \
+      kpk_copy_peer_async(w.here, w.memory, w.there,                           \
+                          (char *)w.memory + 8, 8, w.stream))                  \
+    X(BOTH, kpk_free_host, kpk_free_host(w.there, w.pinned))                   \
+    X(BOTH, kpk_memory_info, kpk_memory_info(w.there, NULL, NULL))             \
+    X(BOTH, kpk_device_attr, device_attr())                                    \
+    X(BOTH, kpk_current_device, current_device())                              \
     X(BOTH, kpk_event_destroy, kpk_event_destroy(w.there, w.start))            \
     X(BOTH, kpk_event_destroy_too, kpk_event_destroy(w.there, w.stop))         \
     X(BOTH, kpk_stream_destroy, kpk_stream_destroy(w.there, w.stream))         \

@@ -68,6 +68,13 @@ static void test_hip_constants_are_those_of_the_header(void **state)
     assert_int_equal(hipErrorInvalidDevice, 101);
     assert_int_equal(hipMemcpyHostToDevice, 1);
     assert_int_equal(hipMemcpyDeviceToHost, 2);
+    assert_int_equal(hipMemcpyDeviceToDevice, 3);
+    assert_int_equal(hipErrorNotReady, 600);
+    assert_int_equal(hipErrorInvalidContext, 201);
+    assert_int_equal(hipStreamNonBlocking, KPK_STREAM_NON_BLOCKING);
+    assert_int_equal(hipEventBlockingSync, KPK_EVENT_SLEEP);
+    assert_int_equal(hipEventDisableTiming, KPK_EVENT_NO_TIMING);
+    assert_int_equal(hipHostMallocPortable, 1);
     assert_int_equal((size_t)HIP_LAUNCH_PARAM_BUFFER_POINTER, 1);
     assert_int_equal((size_t)HIP_LAUNCH_PARAM_BUFFER_SIZE, 2);
     assert_int_equal((size_t)HIP_LAUNCH_PARAM_END, 3);

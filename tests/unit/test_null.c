@@ -21,7 +21,7 @@ static struct fake_hip *fake;
 /* clang-format off */
 #define GIVEN_TABLE(X)                                                         \
     X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src) X(event)  \
-    X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
+    X(free_nbytes) X(from) X(total_nbytes) X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
     X(module) X(modules) X(name) X(nbytes) X(object) X(options) X(out)         \
     X(pack) X(path) X(ptr) X(query) X(shape) X(start) X(stop) X(stream)        \
     X(target) X(values)                                                        \
@@ -116,6 +116,25 @@ static kpk_status event_another(kpk_status st, void *out)
     return st;
 }
 
+static kpk_status host_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_free_host(inst, *(void **)out));
+    return st;
+}
+
+static kpk_status free_host_another(const void *ptr)
+{
+    void *another = NULL;
+
+    if (ptr)
+        assert_ok(kpk_malloc_host(inst, 8, &another));
+    if (g.inst)
+        return kpk_free_host(g.inst, another);
+    assert_ok(kpk_free_host(inst, another));
+    return kpk_free_host(NULL, NULL);
+}
+
 /* Of `handle` only whether it is NULL counts. */
 static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
                                                        void **),
@@ -189,6 +208,24 @@ static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
     X(kpk_event_sync, "", , kpk_event_sync(g.inst, g.event))                   \
     X(kpk_event_elapsed, "", ,                                                 \
       kpk_event_elapsed(g.inst, g.start, g.stop, g.out))                       \
+    X(kpk_copy_to_async, "stream", ,                                           \
+      kpk_copy_to_async(g.inst, g.device_dst, g.host_src, 8, g.stream))        \
+    X(kpk_copy_from_async, "stream", ,                                         \
+      kpk_copy_from_async(g.inst, g.host_dst, g.device_src, 8, g.stream))      \
+    X(kpk_copy_async, "stream", ,                                              \
+      kpk_copy_async(g.inst, g.device_dst, g.device_src, 8, g.stream))         \
+    X(kpk_copy_peer_async, "stream", ,                                         \
+      kpk_copy_peer_async(g.inst, g.device_dst, g.from, g.device_src, 8,       \
+                          g.stream))                                           \
+    X(kpk_fill_async, "stream", ,                                              \
+      kpk_fill_async(g.inst, g.device_dst, 0, 8, g.stream))                    \
+    X(kpk_malloc_host, "", ,                                                   \
+      host_another(kpk_malloc_host(g.inst, 8, g.out), g.out))                  \
+    X(kpk_free_host, "ptr", , free_host_another(g.ptr))                        \
+    X(kpk_memory_info, "free_nbytes total_nbytes", ,                           \
+      kpk_memory_info(g.inst, g.free_nbytes, g.total_nbytes))                  \
+    X(kpk_device_attr, "", , kpk_device_attr(g.inst, 1, g.out))                \
+    X(kpk_current_device, "", , kpk_current_device(KPK_HIP, g.out))            \
     X(kpk_kernels_get, "", ,                                                   \
       kpk_kernels_get(g.inst, g.module, ANY_LAYOUT, g.out))                    \
     X(kpk_kernels_launch, "stream", g.args = (void *)pointers,                 \
@@ -307,7 +344,7 @@ static void give(enum call_id call)
 
     assert_ok(kpk_kernel_get(inst, "scale", &kernel));
     give_scratch();
-    g.inst = inst;
+    g.inst = g.from = inst;
     g.pack = (void *)&test_pack;
     g.module = (void *)&test_module_alpha;
     g.modules = (void *)modules;
