@@ -62,7 +62,8 @@
  * The second half is for those that want more:
  *
  *     Packed arguments, More ways to launch and to load, Device variables,
- *     Looking into packs, Selection, Configuration tables, The driver's answers
+ *     Looking into packs, Selection, Configuration tables, The driver's
+ * answers, Graphs
  *
  * A program that comes from HIP's module API finds each of its calls in a table
  * of src/README.md. Needs C99 or C++11.
@@ -1547,6 +1548,78 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
                          size_t shared_nbytes, uint32_t *out);
 kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
                                uint32_t most, kpk_shape *out);
+
+/* ------------------------------------------------------------------------ */
+/* Graphs                                                                   */
+
+/*
+ * A stream can record work instead of doing it. A graph holds what it recorded:
+ * launches, copies, fills and events, with the values of all arguments and the
+ * addresses of all memory. One call launches all of it, any number of times;
+ * the memory must stay until the last launch is done. Load the modules of the
+ * kernels before (kpk_load()). Graphs are the driver's own handles, and
+ * outlive kpk_close(): destroy them before it. One executable graph runs once
+ * at a time, and one thread at a time calls with it.
+ */
+
+/* Which calls are forbidden while the stream records: those that wait, and
+ * those that may wait, such as kpk_malloc(). A forbidden call fails, and breaks
+ * the recording. The drivers' numbers. */
+typedef enum kpk_capture_mode {
+    KPK_CAPTURE_GLOBAL = 0, /* in all threads */
+    KPK_CAPTURE_THREAD = 1, /* in this thread */
+    KPK_CAPTURE_RELAXED = 2 /* only those that wait for the stream itself */
+} kpk_capture_mode;
+
+/* The drivers' numbers. */
+typedef enum kpk_capture_state {
+    KPK_CAPTURE_NONE = 0,   /* the stream works */
+    KPK_CAPTURE_ACTIVE = 1, /* it records */
+    KPK_CAPTURE_BROKEN = 2  /* likewise, but kpk_capture_end() will fail */
+} kpk_capture_state;
+
+/*
+ * kpk_capture_begin() lets a stream record from now on; not the default stream.
+ * kpk_capture_end() ends it.
+ *
+ *   stream  a stream of the instance's device. Streams that wait for an event
+ *           that it records (kpk_stream_wait()) record, too, into the same
+ *           graph; it has to wait for them again before the end
+ *   out     the graph; give it to kpk_graph_destroy()
+ *
+ * The stream works again after kpk_capture_end(), also if that failed since
+ * the recording was broken.
+ *
+ * kpk_capture_query() tells whether a stream records.
+ *
+ * Fail with KPK_ERR_DRIVER and KPK_ERR_ARG; kpk_capture_query() also with
+ * KPK_ERR_UNSUPPORTED, if HIP lacks hipStreamIsCapturing.
+ */
+kpk_status kpk_capture_begin(kpk_instance *inst, void *stream,
+                             kpk_capture_mode mode);
+kpk_status kpk_capture_end(kpk_instance *inst, void *stream, void **out);
+kpk_status kpk_capture_query(kpk_instance *inst, void *stream,
+                             kpk_capture_state *out);
+
+/*
+ * kpk_graph_instantiate() makes an executable graph, which no longer needs the
+ * graph it was made of.
+ *
+ *   out  the executable graph; give it to kpk_graph_exec_destroy()
+ *
+ * kpk_graph_launch() launches it as work of a stream: of the one that recorded
+ * it, or of any other one of the device.
+ *
+ * kpk_graph_destroy() and kpk_graph_exec_destroy() destroy the two; NULL does
+ * nothing. Wait for the launches before.
+ *
+ * Fail with KPK_ERR_DRIVER and KPK_ERR_ARG; kpk_graph_instantiate() also with
+ * KPK_ERR_UNSUPPORTED, with a driver before CUDA 11.4.
+ */
+kpk_status kpk_graph_instantiate(kpk_instance *inst, void *graph, void **out);
+kpk_status kpk_graph_launch(kpk_instance *inst, void *exec, void *stream);
+kpk_status kpk_graph_destroy(kpk_instance *inst, void *graph);
+kpk_status kpk_graph_exec_destroy(kpk_instance *inst, void *exec);
 
 #ifdef __cplusplus
 } /* extern "C" */

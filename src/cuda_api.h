@@ -17,6 +17,8 @@ typedef hipModule_t CUmodule;
 typedef hipFunction_t CUfunction;
 typedef hipEvent_t CUevent;
 typedef hipStream_t CUstream;
+typedef hipGraph_t CUgraph;
+typedef hipGraphExec_t CUgraphExec;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
@@ -112,6 +114,14 @@ typedef struct CUlaunchConfig {
     X(true,  cuMemHostAlloc, cuMemHostAlloc, (void **, size_t, unsigned))     \
     X(true,  cuMemFreeHost, cuMemFreeHost, (void *))                          \
     X(true,  cuMemGetInfo, cuMemGetInfo_v2, (size_t *, size_t *))             \
+    X(true,  cuStreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, int))  \
+    X(true,  cuStreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph *))   \
+    X(true,  cuStreamIsCapturing, cuStreamIsCapturing, (CUstream, int *))     \
+    X(true,  cuGraphLaunch, cuGraphLaunch, (CUgraphExec, CUstream))           \
+    X(true,  cuGraphDestroy, cuGraphDestroy, (CUgraph))                       \
+    X(true,  cuGraphExecDestroy, cuGraphExecDestroy, (CUgraphExec))           \
+    X(false, cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags,        \
+      (CUgraphExec *, CUgraph, unsigned long long))                           \
     X(false, cuLaunchCooperativeKernel, cuLaunchCooperativeKernel,            \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,          \
        unsigned, unsigned, CUstream, void **))                                \
@@ -144,6 +154,12 @@ typedef struct CUlaunchConfig {
     X(hipHostMalloc, cuMemHostAlloc)                                          \
     X(hipHostFree, cuMemFreeHost)                                             \
     X(hipMemGetInfo, cuMemGetInfo)                                            \
+    X(hipStreamBeginCapture, cuStreamBeginCapture)                            \
+    X(hipStreamEndCapture, cuStreamEndCapture)                                \
+    X(hipStreamIsCapturing, cuStreamIsCapturing)                              \
+    X(hipGraphLaunch, cuGraphLaunch)                                          \
+    X(hipGraphDestroy, cuGraphDestroy)                                        \
+    X(hipGraphExecDestroy, cuGraphExecDestroy)                                \
     X(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,                     \
       cuOccupancyMaxActiveBlocksPerMultiprocessor)
 /* clang-format on */

@@ -10,8 +10,8 @@
  * (calls that want it fail with KPK_ERR_UNSUPPORTED), result type, name,
  * argument types. A call to a new function starts with a row here.
  *
- * The first table is in HIP since 4.2; rows of the second came later and are
- * absent from older headers and libraries.
+ * The first table is in HIP since 5.2 at the latest; rows of the second came
+ * later and are absent from older headers and libraries.
  */
 #ifndef KPK_HIP_API_H
 #define KPK_HIP_API_H
@@ -66,6 +66,16 @@
     X(true,  hipError_t,   hipMemGetInfo, (size_t *, size_t *))                \
     X(true,  hipError_t,   hipDeviceGetAttribute,                              \
       (int *, hipDeviceAttribute_t, int))                                      \
+    X(true,  hipError_t,   hipStreamBeginCapture,                              \
+      (hipStream_t, hipStreamCaptureMode))                                     \
+    X(true,  hipError_t,   hipStreamEndCapture, (hipStream_t, hipGraph_t *))   \
+    X(true,  hipError_t,   hipGraphLaunch, (hipGraphExec_t, hipStream_t))      \
+    X(true,  hipError_t,   hipGraphDestroy, (hipGraph_t))                      \
+    X(true,  hipError_t,   hipGraphExecDestroy, (hipGraphExec_t))              \
+    X(false, hipError_t,   hipGraphInstantiate,                                \
+      (hipGraphExec_t *, hipGraph_t, hipGraphNode_t *, char *, size_t))        \
+    X(false, hipError_t,   hipStreamIsCapturing,                               \
+      (hipStream_t, hipStreamCaptureStatus *))                                 \
     X(false, hipError_t,   hipModuleLoadDataEx,                                \
       (hipModule_t *, const void *, unsigned, hipJitOption *, void **))        \
     X(false, hipError_t,   hipModuleGetGlobal,                                 \
@@ -99,11 +109,16 @@ typedef int hipError_t;
 typedef int hipMemcpyKind;
 typedef int hipDeviceAttribute_t;
 typedef int hipJitOption;
+typedef int hipStreamCaptureMode;
+typedef int hipStreamCaptureStatus;
 typedef int hipFunction_attribute;
 typedef struct ihipModule_t *hipModule_t;
 typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphExec *hipGraphExec_t;
+typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct textureReference textureReference;
 
 /* One kernel of a cooperative launch over several devices. */
@@ -128,6 +143,7 @@ typedef struct hipDeviceProp_tR0600 hipDeviceProp_tR0600;
 /* The values that kpack looks at. They are the same in every release. */
 enum {
     hipSuccess = 0,
+    hipErrorOutOfMemory = 2,
     hipErrorNoDevice = 100,
     hipErrorInvalidDevice = 101,
     hipErrorInvalidContext = 201,

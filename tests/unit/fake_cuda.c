@@ -638,6 +638,56 @@ int cuMemGetInfo_v2(size_t *unused, size_t *all)
     return SUCCESS;
 }
 
+int cuStreamBeginCapture_v2(CUstream stream, int mode)
+{
+    ENTER_CONTEXT();
+    fake_cuda.capturing = stream;
+    return mode > 2 ? INVALID_VALUE : SUCCESS;
+}
+
+int cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    ENTER_CONTEXT();
+    if (stream != fake_cuda.capturing)
+        return INVALID_VALUE;
+    fake_cuda.capturing = NULL;
+    return make_handle(__func__, (void **)graph);
+}
+
+int cuStreamIsCapturing(CUstream stream, int *state)
+{
+    ENTER_CONTEXT();
+    *state = stream && stream == fake_cuda.capturing;
+    return SUCCESS;
+}
+
+int cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
+                                unsigned long long flags)
+{
+    ENTER_CONTEXT();
+    return flags || !graph ? INVALID_VALUE
+                           : make_handle(__func__, (void **)exec);
+}
+
+int cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    ENTER_CONTEXT();
+    fake_cuda.graph_stream = stream;
+    return exec ? SUCCESS : INVALID_VALUE;
+}
+
+int cuGraphDestroy(CUgraph graph)
+{
+    ENTER_CONTEXT();
+    return drop_handle(graph);
+}
+
+int cuGraphExecDestroy(CUgraphExec exec)
+{
+    ENTER_CONTEXT();
+    return drop_handle(exec);
+}
+
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction f,
                                                 int block, size_t nbytes)
 {

@@ -46,6 +46,8 @@ struct fake_cuda {
     int dynamic_shared;     /* last allowed for a function */
     int nevents;            /* recorded */
     int peers[2];           /* devices of the last peer copy: to, from */
+    void *capturing;        /* the stream that records */
+    void *graph_stream;     /* of the last cuGraphLaunch */
     void *copy_stream;      /* of the last copy or fill in a stream */
     struct {
         char kernel[64];

@@ -754,6 +754,62 @@ int hipDeviceGetAttribute(int *out, hipDeviceAttribute_t attribute, int device)
     return attribute < 0 ? INVALID_VALUE : SUCCESS;
 }
 
+/* ---- graphs: one stream at a time records ------------------------------- */
+
+int hipStreamBeginCapture(hipStream_t stream, int mode)
+{
+    ENTER();
+    fake_hip.capture_mode = mode;
+    fake_hip.capturing = stream;
+    return SUCCESS;
+}
+
+int hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph)
+{
+    ENTER();
+    if (stream != fake_hip.capturing)
+        return INVALID_VALUE;
+    fake_hip.capturing = NULL;
+    return make_handle(__func__, (void **)graph);
+}
+
+int hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph,
+                        hipGraphNode_t *node, char *log, size_t nbytes)
+{
+    ENTER();
+    if (!graph || node || log || nbytes)
+        return INVALID_VALUE;
+    return make_handle(__func__, (void **)exec);
+}
+
+int hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
+{
+    ENTER();
+    fake_hip.graph_stream = stream;
+    return exec ? SUCCESS : INVALID_VALUE;
+}
+
+int hipGraphDestroy(hipGraph_t graph)
+{
+    ENTER();
+    return drop_handle(graph);
+}
+
+int hipGraphExecDestroy(hipGraphExec_t exec)
+{
+    ENTER();
+    return drop_handle(exec);
+}
+
+#ifndef FAKE_HIP_5
+int hipStreamIsCapturing(hipStream_t stream, int *state)
+{
+    ENTER();
+    *state = stream && stream == fake_hip.capturing;
+    return SUCCESS;
+}
+#endif
+
 #ifndef FAKE_HIP_5
 /* Knows one function only: the rest is left for dlsym() to find. */
 API int hipGetProcAddress(const char *name, void **to, int version,

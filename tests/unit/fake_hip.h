@@ -79,7 +79,10 @@ struct fake_hip {
     void *recorded_event;
     int copy_kind;     /* of the last hipMemcpyAsync */
     void *copy_stream; /* of the last copy or fill in a stream */
-    int peers[2];      /* devices of the last hipMemcpyPeerAsync: to, from */
+    void *capturing;   /* the stream that records */
+    int capture_mode;
+    void *graph_stream; /* of the last hipGraphLaunch */
+    int peers[2];       /* devices of the last hipMemcpyPeerAsync: to, from */
     atomic_int nviolations; /* uses that real HIP answers with an abort */
     struct fake_launch last;
 };

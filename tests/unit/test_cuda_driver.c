@@ -303,6 +303,7 @@ static int driver_of_12_2(void)
 /* Functions that an old driver lacks. */
 static int old_driver(void)
 {
+    void *graph;
     kpk_launch_options options = {.shape = {{1, 1, 1}, {1, 1, 1}, 0}};
     kpk_device device;
     kpk_instance *gpu;
@@ -312,6 +313,7 @@ static int old_driver(void)
     double by = 1;
 
     hidden = "cuLaunchCooperativeKernel cuLaunchKernelEx "
+             "cuGraphInstantiateWithFlags "
              "cuOccupancyMaxActiveBlocksPerMultiprocessor "
              "cuOccupancyMaxPotentialBlockSize";
     nameless = true;
@@ -338,6 +340,8 @@ static int old_driver(void)
     options.flags = 0;
     EXPECT(kpk_occupancy(k, 64, 0, &blocks) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_occupancy_shape(k, 0, 0, &options.shape) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_graph_instantiate(gpu, &x, &graph) == KPK_ERR_UNSUPPORTED);
+    EXPECT(says("a graph needs cuGraphInstantiateWithFlags"));
     EXPECT(kpk_close(gpu) == KPK_OK);
     /* A module fails to load, and the driver cannot tell the module's CUDA
      * release. */

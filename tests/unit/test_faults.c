@@ -50,7 +50,7 @@ static struct {
     kpk_instance *here, *there, *closing;
     const kpk_kernel *kernel, *scale, *other;
     const kpk_kernels *kernels;
-    void *memory, *stream, *start, *stop, *pinned;
+    void *memory, *stream, *start, *stop, *pinned, *graph, *exec;
     unsigned char bytes[16];
 } w;
 
@@ -197,6 +197,21 @@ static kpk_status current_device(void)
                               &device);
 }
 
+static kpk_status capture_query(void)
+{
+    kpk_capture_state state;
+
+    return kpk_capture_query(w.there, w.stream, &state);
+}
+
+/* A recording that has ended cannot be ended again. */
+static kpk_status capture_end(void)
+{
+    if (!(on->pack == &test_pack ? fake->capturing : cuda->capturing))
+        assert_ok(kpk_capture_begin(w.there, w.stream, KPK_CAPTURE_THREAD));
+    return kpk_capture_end(w.there, w.stream, &w.graph);
+}
+
 /* An instance that is closed is gone, whatever HIP says. */
 static kpk_status close_loaded(void)
 {
@@ -269,6 +284,15 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_memory_info, kpk_memory_info(w.there, NULL, NULL))             \
     X(BOTH, kpk_device_attr, device_attr())                                    \
     X(BOTH, kpk_current_device, current_device())                              \
+    X(BOTH, kpk_capture_begin,                                                 \
+      kpk_capture_begin(w.there, w.stream, KPK_CAPTURE_THREAD))                \
+    X(BOTH, kpk_capture_query, capture_query())                                \
+    X(BOTH, kpk_capture_end, capture_end())                                    \
+    X(BOTH, kpk_graph_instantiate,                                             \
+      kpk_graph_instantiate(w.there, w.graph, &w.exec))                        \
+    X(BOTH, kpk_graph_launch, kpk_graph_launch(w.there, w.exec, w.stream))     \
+    X(BOTH, kpk_graph_destroy, kpk_graph_destroy(w.there, w.graph))            \
+    X(BOTH, kpk_graph_exec_destroy, kpk_graph_exec_destroy(w.there, w.exec))   \
     X(BOTH, kpk_event_destroy, kpk_event_destroy(w.there, w.start))            \
     X(BOTH, kpk_event_destroy_too, kpk_event_destroy(w.there, w.stop))         \
     X(BOTH, kpk_stream_destroy, kpk_stream_destroy(w.there, w.stream))         \

@@ -75,6 +75,13 @@ static void test_hip_constants_are_those_of_the_header(void **state)
     assert_int_equal(hipEventBlockingSync, KPK_EVENT_SLEEP);
     assert_int_equal(hipEventDisableTiming, KPK_EVENT_NO_TIMING);
     assert_int_equal(hipHostMallocPortable, 1);
+    assert_int_equal(hipErrorOutOfMemory, 2);
+    assert_int_equal(hipStreamCaptureModeGlobal, KPK_CAPTURE_GLOBAL);
+    assert_int_equal(hipStreamCaptureModeThreadLocal, KPK_CAPTURE_THREAD);
+    assert_int_equal(hipStreamCaptureModeRelaxed, KPK_CAPTURE_RELAXED);
+    assert_int_equal(hipStreamCaptureStatusNone, KPK_CAPTURE_NONE);
+    assert_int_equal(hipStreamCaptureStatusActive, KPK_CAPTURE_ACTIVE);
+    assert_int_equal(hipStreamCaptureStatusInvalidated, KPK_CAPTURE_BROKEN);
     assert_int_equal((size_t)HIP_LAUNCH_PARAM_BUFFER_POINTER, 1);
     assert_int_equal((size_t)HIP_LAUNCH_PARAM_BUFFER_SIZE, 2);
     assert_int_equal((size_t)HIP_LAUNCH_PARAM_END, 3);

@@ -21,6 +21,7 @@ static struct fake_hip *fake;
 /* clang-format off */
 #define GIVEN_TABLE(X)                                                         \
     X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src) X(event)  \
+    X(exec) X(graph)                                                           \
     X(free_nbytes) X(from) X(total_nbytes) X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
     X(module) X(modules) X(name) X(nbytes) X(object) X(options) X(out)         \
     X(pack) X(path) X(ptr) X(query) X(shape) X(start) X(stop) X(stream)        \
@@ -135,6 +136,33 @@ static kpk_status free_host_another(const void *ptr)
     return kpk_free_host(NULL, NULL);
 }
 
+static kpk_status graph_create(kpk_instance *on, unsigned flags, void **out)
+{
+    (void)flags;
+    fake->capturing = scratch;
+    return kpk_capture_end(on, scratch, out);
+}
+
+static kpk_status graph_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_graph_destroy(inst, *(void **)out));
+    return st;
+}
+
+static kpk_status exec_create(kpk_instance *on, unsigned flags, void **out)
+{
+    (void)flags;
+    return kpk_graph_instantiate(on, scratch, out);
+}
+
+static kpk_status exec_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_graph_exec_destroy(inst, *(void **)out));
+    return st;
+}
+
 /* Of `handle` only whether it is NULL counts. */
 static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
                                                        void **),
@@ -226,6 +254,20 @@ static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
       kpk_memory_info(g.inst, g.free_nbytes, g.total_nbytes))                  \
     X(kpk_device_attr, "", , kpk_device_attr(g.inst, 1, g.out))                \
     X(kpk_current_device, "", , kpk_current_device(KPK_HIP, g.out))            \
+    X(kpk_capture_begin, "", g.stream = scratch,                               \
+      kpk_capture_begin(g.inst, g.stream, KPK_CAPTURE_GLOBAL))                 \
+    X(kpk_capture_end, "", g.stream = fake->capturing = scratch,               \
+      graph_another(kpk_capture_end(g.inst, g.stream, g.out), g.out))          \
+    X(kpk_capture_query, "stream", ,                                           \
+      kpk_capture_query(g.inst, g.stream, g.out))                              \
+    X(kpk_graph_instantiate, "", ,                                             \
+      exec_another(kpk_graph_instantiate(g.inst, g.graph, g.out), g.out))      \
+    X(kpk_graph_launch, "stream", ,                                            \
+      kpk_graph_launch(g.inst, g.exec, g.stream))                              \
+    X(kpk_graph_destroy, "graph", ,                                            \
+      destroy_another(graph_create, kpk_graph_destroy, g.graph))               \
+    X(kpk_graph_exec_destroy, "exec", ,                                        \
+      destroy_another(exec_create, kpk_graph_exec_destroy, g.exec))            \
     X(kpk_kernels_get, "", ,                                                   \
       kpk_kernels_get(g.inst, g.module, ANY_LAYOUT, g.out))                    \
     X(kpk_kernels_launch, "stream", g.args = (void *)pointers,                 \
