@@ -2,9 +2,9 @@
  * order
  *
  * A byte has five marks: for the last group that wrote it, for two readers and
- * for two groups that updated it by atomics. A mark says how often its group
- * had synchronized before the access; the group's list of times says when the
- * group synchronized next.
+ * for two groups that updated it by atomics. A mark has its group's clock. The
+ * group's lists of releases say at which time, of one clock of all groups, a
+ * flag has told of what came before a clock of its own.
  */
 #include "group_races.h"
 
@@ -15,7 +15,7 @@ enum { PAGE_NBYTES = 1024, FEWEST_SLOTS = 256 };
 
 struct mark {
     uint32_t group; /* + 1; 0 is none */
-    uint32_t nsyncs;
+    uint32_t clock;
 };
 
 enum { WRITER, READER, UPDATER = READER + 2, NMARKS = UPDATER + 2 };
@@ -23,22 +23,36 @@ enum { WRITER, READER, UPDATER = READER + 2, NMARKS = UPDATER + 2 };
 struct page {
     uint64_t number; /* address / PAGE_NBYTES */
     struct mark marks[PAGE_NBYTES][NMARKS];
+    uint64_t flag_times[PAGE_NBYTES / 4]; /* of each dword */
 };
 
-/* Times at which a group synchronized: values of a counter that every group's
- * synchronization advances. */
-struct group_times {
-    uint64_t *times;
+/* From `time` on a flag tells of accesses before `clock`. Both ascend. */
+struct release {
+    uint64_t time;
+    uint32_t clock;
+};
+
+struct releases {
+    struct release *list;
     uint32_t n, room;
+};
+
+/* Which releases tell of an access. */
+enum { OF_ATOMICS, OF_LOADS, OF_STORES, NRELEASES };
+
+struct group_order {
+    struct releases releases[NRELEASES];
+    uint32_t clock;
+    uint64_t seen;             /* time of the newest flag that it has read */
+    uint64_t l0_drop, l1_drop; /* `seen` when it last dropped them */
 };
 
 struct races {
     struct page **slots;
     size_t nslots, npages;
-    struct group_times *groups;
+    struct group_order *groups;
     uint64_t ngroups;
     uint64_t now;
-    uint64_t last_group, last_insn;
 };
 
 struct races *sim_races_new(uint64_t ngroups)
@@ -51,7 +65,8 @@ struct races *sim_races_new(uint64_t ngroups)
     r->slots = calloc(FEWEST_SLOTS, sizeof(*r->slots));
     r->nslots = FEWEST_SLOTS;
     r->ngroups = ngroups;
-    r->last_group = UINT64_MAX;
+    for (uint64_t g = 0; r->groups && g < ngroups; g++)
+        r->groups[g].clock = 1;
     if (r->groups && r->slots)
         return r;
     sim_races_free(r);
@@ -65,7 +80,8 @@ void sim_races_free(struct races *r)
     for (size_t i = 0; r->slots && i < r->nslots; i++)
         free(r->slots[i]);
     for (uint64_t g = 0; r->groups && g < r->ngroups; g++)
-        free(r->groups[g].times);
+        for (unsigned k = 0; k < NRELEASES; k++)
+            free(r->groups[g].releases[k].list);
     free(r->slots);
     free(r->groups);
     free(r);
@@ -120,71 +136,185 @@ static struct page *page_of(struct races *r, uint64_t number)
 
 /* ---- order ---- */
 
-void sim_races_sync(struct races *r, uint64_t group, uint64_t insn)
+uint32_t sim_races_clock(const struct races *r, uint64_t group)
 {
-    struct group_times *g = &r->groups[group];
+    return r->groups[group].clock;
+}
 
-    if (group == r->last_group && insn == r->last_insn)
+void sim_races_tick(struct races *r, uint64_t group)
+{
+    r->groups[group].clock++;
+}
+
+/* Without memory the release is forgotten. */
+static void add_release(struct races *r, struct releases *of, uint32_t clock)
+{
+    if (of->n && of->list[of->n - 1].clock >= clock)
         return;
-    r->last_group = group;
-    r->last_insn = insn;
-    if (g->n == g->room) {
-        const uint32_t room = g->room ? 2 * g->room : 8;
-        uint64_t *times = realloc(g->times, room * sizeof(*times));
+    if (of->n == of->room) {
+        const uint32_t room = of->room ? 2 * of->room : 8;
+        struct release *list = realloc(of->list, room * sizeof(*list));
 
-        if (!times)
+        if (!list)
             return;
-        g->times = times;
-        g->room = room;
+        of->list = list;
+        of->room = room;
     }
-    g->times[g->n++] = ++r->now;
+    of->list[of->n++] = (struct release){r->now, clock};
+}
+
+uint64_t sim_races_release(struct races *r, uint64_t group, uint32_t done,
+                           uint32_t written_back)
+{
+    struct group_order *g = &r->groups[group];
+
+    r->now++;
+    add_release(r, &g->releases[OF_ATOMICS], g->clock + 1);
+    add_release(r, &g->releases[OF_LOADS], done);
+    add_release(r, &g->releases[OF_STORES], written_back);
+    return r->now;
+}
+
+void sim_races_flag(struct races *r, uint64_t at, unsigned n, uint64_t time)
+{
+    for (uint64_t dword = at / 4; dword <= (at + n - 1) / 4; dword++) {
+        struct page *p = page_of(r, dword * 4 / PAGE_NBYTES);
+
+        if (p)
+            p->flag_times[dword % (PAGE_NBYTES / 4)] = time;
+    }
+}
+
+uint64_t sim_races_flag_time(struct races *r, uint64_t at, unsigned n)
+{
+    uint64_t time = 0;
+
+    for (uint64_t dword = at / 4; dword <= (at + n - 1) / 4; dword++) {
+        const struct page *p = page_of(r, dword * 4 / PAGE_NBYTES);
+        const uint64_t that =
+            p ? p->flag_times[dword % (PAGE_NBYTES / 4)] : r->now;
+
+        if (that > time)
+            time = that;
+    }
+    return time;
+}
+
+void sim_races_see(struct races *r, uint64_t group, uint64_t time)
+{
+    struct group_order *g = &r->groups[group];
+
+    if (time > g->seen)
+        g->seen = time;
+}
+
+void sim_races_drop(struct races *r, uint64_t group, bool l0, bool l1)
+{
+    struct group_order *g = &r->groups[group];
+
+    if (l0)
+        g->l0_drop = g->seen;
+    if (l1)
+        g->l1_drop = g->seen;
+}
+
+void sim_races_meet(struct races *r, uint64_t group)
+{
+    const uint32_t all = r->groups[group].clock + 1;
+
+    sim_races_see(r, group, sim_races_release(r, group, all, all));
+    sim_races_drop(r, group, true, true);
+}
+
+/* The first release that tells of an access; NULL if none does. */
+static const struct release *find_release(const struct releases *of,
+                                          uint32_t clock)
+{
+    uint32_t low = 0, high = of->n;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (of->list[middle].clock > clock)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < of->n ? &of->list[low] : NULL;
+}
+
+static unsigned releases_of(int mark)
+{
+    return mark == WRITER ? OF_STORES : mark < UPDATER ? OF_LOADS : OF_ATOMICS;
+}
+
+/* A load asks the caches, whereas stores and atomics go past them. */
+static uint64_t sees(const struct group_order *own, enum race_access how)
+{
+    if (how != RACE_READ)
+        return own->seen;
+    return own->l0_drop < own->l1_drop ? own->l0_drop : own->l1_drop;
 }
 
 /* Nothing before, or the group's own, or in order. */
-static bool is_before(const struct races *r, const struct mark *m,
-                      uint64_t group)
+static bool is_before(const struct races *r, const struct mark *marks, int i,
+                      uint64_t group, enum race_access how)
 {
-    const struct group_times *other, *own = &r->groups[group];
+    const struct mark *m = &marks[i];
+    const struct release *release;
 
     if (m->group == 0 || m->group == group + 1)
         return true;
-    other = &r->groups[m->group - 1];
-    return m->nsyncs < other->n && own->n > 0 &&
-           other->times[m->nsyncs] < own->times[own->n - 1];
+    release = find_release(&r->groups[m->group - 1].releases[releases_of(i)],
+                           m->clock);
+    return release && release->time <= sees(&r->groups[group], how);
 }
 
-/* The first mark of a race with an access; NULL if there is none. */
-static const struct mark *find_race(const struct races *r,
-                                    const struct mark marks[NMARKS],
-                                    uint64_t group, enum race_access how)
+static enum race_lack find_lack(const struct races *r, const struct mark *m,
+                                int i, uint64_t group)
+{
+    const struct releases *of = r->groups[m->group - 1].releases;
+    const uint64_t seen = r->groups[group].seen;
+    const struct release *release = find_release(&of[releases_of(i)], m->clock);
+
+    if (release && release->time <= seen)
+        return LACKS_INVALIDATION;
+    release = find_release(&of[OF_LOADS], m->clock);
+    if (release && release->time <= seen)
+        return LACKS_WRITE_BACK;
+    release = find_release(&of[OF_ATOMICS], m->clock);
+    return release && release->time <= seen ? LACKS_WAIT : LACKS_FLAG;
+}
+
+/* The first mark of a race with an access; NMARKS if there is none. */
+static int find_race(const struct races *r, const struct mark marks[NMARKS],
+                     uint64_t group, enum race_access how)
 {
     static const bool races_with[][NMARKS] = {
         [RACE_READ] = {[WRITER] = true, [UPDATER] = true, [UPDATER + 1] = true},
         [RACE_WRITE] = {true, true, true, true, true},
         [RACE_ATOMIC] = {[WRITER] = true, [READER] = true, [READER + 1] = true},
     };
+    int i = 0;
 
-    for (int i = 0; i < NMARKS; i++)
-        if (races_with[how][i] && !is_before(r, &marks[i], group))
-            return &marks[i];
-    return NULL;
+    while (i < NMARKS &&
+           !(races_with[how][i] && !is_before(r, marks, i, group, how)))
+        i++;
+    return i;
 }
 
 static void set_mark(const struct races *r, struct mark marks[NMARKS],
                      uint64_t group, enum race_access how)
 {
-    const uint32_t n = r->groups[group].n;
-    /* An atomic synchronizes first, so its own synchronization orders it. */
-    const struct mark mine = {(uint32_t)group + 1,
-                              how == RACE_ATOMIC && n ? n - 1 : n};
-    struct mark *two = &marks[how == RACE_READ ? READER : UPDATER];
+    const struct mark mine = {(uint32_t)group + 1, r->groups[group].clock};
+    const int two = how == RACE_READ ? READER : UPDATER;
 
     if (how == RACE_WRITE)
         marks[WRITER] = mine;
-    else if (is_before(r, &two[0], group))
-        two[0] = mine;
+    else if (is_before(r, marks, two, group, how))
+        marks[two] = mine;
     else
-        two[1] = mine;
+        marks[two + 1] = mine;
 }
 
 bool sim_races_note(struct races *r, uint64_t group, uint64_t at, unsigned n,
@@ -195,15 +325,15 @@ bool sim_races_note(struct races *r, uint64_t group, uint64_t at, unsigned n,
         struct page *p = page_of(r, (at + i) / PAGE_NBYTES);
         struct mark *marks = p ? p->marks[(at + i) % PAGE_NBYTES] : NULL;
         const bool same = becomes && was[i] == becomes[i];
-        const struct mark *other =
-            p && !same ? find_race(r, marks, group, how) : NULL;
+        const int other = p && !same ? find_race(r, marks, group, how) : NMARKS;
 
-        if (other) {
+        if (other < NMARKS) {
             out->at = at + i;
-            out->group = other->group - 1;
-            out->how = other == &marks[WRITER]   ? RACE_WRITE
-                       : other < &marks[UPDATER] ? RACE_READ
-                                                 : RACE_ATOMIC;
+            out->group = marks[other].group - 1;
+            out->how = other == WRITER   ? RACE_WRITE
+                       : other < UPDATER ? RACE_READ
+                                         : RACE_ATOMIC;
+            out->lack = find_lack(r, &marks[other], other, group);
             return true;
         }
         if (p)

@@ -3,10 +3,15 @@
  *
  * Two groups touch one byte, at least one of them writes, and not both by an
  * atomic: what is read, or stays, is up to chance. Groups order themselves by
- * synchronizing: an atomic, a load or store of the scope of the device, a
- * global barrier. An access is in front of another group's if its group has
- * synchronized after it, and the other one after that. The memory model asks
- * for more, so no order that a program may rely on is reported as a race.
+ * flags. One releases: its earlier accesses are done, and its stores where the
+ * other group can see them, when it writes the flag. The other one acquires: it
+ * reads the flag and drops what its caches hold. The caller says which accesses
+ * are done, and when caches are dropped (isa/race_order.c).
+ *
+ * A flag is any dword that an atomic, or an access of the scope of the device,
+ * touches. Who reads one comes after all that any group has released before the
+ * flag was last written. The memory model asks for more, so no order that a
+ * program may rely on is reported as a race.
  *
  * Not for several threads: a launch with race checks runs on one thread.
  */
@@ -20,19 +25,48 @@ struct races;
 
 enum race_access { RACE_READ, RACE_WRITE, RACE_ATOMIC };
 
+/* What a race lacks. */
+enum race_lack {
+    LACKS_FLAG,        /* no flag of one is read by the other */
+    LACKS_WAIT,        /* the flag may be written before the other access */
+    LACKS_WRITE_BACK,  /* the flag may be seen before the other's store */
+    LACKS_INVALIDATION /* what this group reads may be from before the flag */
+};
+
 /* The other access of a race. */
 struct race {
     uint64_t at;
     uint64_t group;
     enum race_access how;
+    enum race_lack lack;
 };
 
 /* NULL: no memory. */
 struct races *sim_races_new(uint64_t ngroups);
 void sim_races_free(struct races *r);
 
-/* A group synchronizes, by one instruction: `insn` is a number for it. */
-void sim_races_sync(struct races *r, uint64_t group, uint64_t insn);
+/* A group's clock counts its instructions that touch memory, from 1 on. */
+uint32_t sim_races_clock(const struct races *r, uint64_t group);
+void sim_races_tick(struct races *r, uint64_t group);
+
+/* A group writes a flag, by one instruction: its accesses before clock `done`
+ * are complete, its stores before clock `written_back` at the device. Atomics
+ * up to now are both. The answer is for sim_races_flag(). */
+uint64_t sim_races_release(struct races *r, uint64_t group, uint32_t done,
+                           uint32_t written_back);
+void sim_races_flag(struct races *r, uint64_t at, unsigned n, uint64_t time);
+
+/* When the flag at [at, at + n) was last written, 0 for never. */
+uint64_t sim_races_flag_time(struct races *r, uint64_t at, unsigned n);
+
+/* A group has read a flag that was written at this time. */
+void sim_races_see(struct races *r, uint64_t group, uint64_t time);
+
+/* A group drops its compute unit's cache, or what lies behind that one. */
+void sim_races_drop(struct races *r, uint64_t group, bool l0, bool l1);
+
+/* A group meets all others at a barrier of the grid. */
+void sim_races_meet(struct races *r, uint64_t group);
 
 /* A group touches [at, at + n); true if it races with an earlier access.
  * Without memory for marks the access is not watched. A store of the value that

@@ -6,6 +6,8 @@
 #include "../base/processor.h"
 #include "fault_report.h"
 #include "lds_marks.h"
+#include "race_order.h"
+#include "scope_rules.h"
 #include "work_count.h"
 
 #include <stdio.h>
@@ -81,41 +83,73 @@ static void set_written(uint8_t *written, uint64_t bit, unsigned n)
     }
 }
 
-/* Reports two workgroups that access one byte without synchronizing. Atomics
- * and accesses of device scope synchronize. Loads of device scope are not
- * compared with stores, because on some targets the store of a flag carries no
- * scope. */
+/* What a race lacks, in words. */
+static const char *lack_name(const struct wave *w, enum race_lack lack,
+                             char text[160])
+{
+    const struct scope_rules *rules = sim_scope_rules(w->target);
+
+    switch (lack) {
+    case LACKS_FLAG:
+        return "with no flag between that one writes by an atomic and the "
+               "other reads by one";
+    case LACKS_WAIT:
+        return "without a wait for it before the flag that it wrote next";
+    case LACKS_WRITE_BACK:
+        (void)snprintf(text, 160,
+                       "without '%s' and a wait for it before the flag that it "
+                       "wrote next",
+                       rules->write_back);
+        return text;
+    case LACKS_INVALIDATION:
+        break;
+    }
+    (void)snprintf(text, 160,
+                   "before a flag that this workgroup read, without %s then",
+                   rules->invalidate);
+    return text;
+}
+
+/* Reports two workgroups that access one byte out of order. Loads of device
+ * scope are not compared with stores, because on some targets the store of a
+ * flag carries no scope. */
 static bool check_groups(struct wave *w, const struct sim_alloc *a,
                          uint64_t addr, unsigned n, enum access how, int lane)
 {
     static const enum race_access kinds[] = {RACE_READ, RACE_WRITE,
                                              RACE_ATOMIC};
     static const char *const did[] = {"read", "wrote", "updated"};
-    const bool scoped = w->insn && w->insn->flags & F_SCOPED;
-    const uint64_t group = w->group->index;
-    struct races *races = w->run->races;
+    const uint8_t reach = w->insn ? w->insn->reach : 0;
+    const bool loads = how == ACCESS_READ && reach & REACH_LOAD;
+    const bool stores = how == ACCESS_WRITE && reach & REACH_STORE;
     struct race race;
     const uint32_t *counts = w->run->ngroups;
+    char text[160];
 
     if (a->kind == SIM_MEM_INTERNAL || a->readonly)
         return true;
-    if (scoped || how == ACCESS_ATOMIC)
-        sim_races_sync(races, group, w->ninsns << 8 | (w->index & 255));
-    if (scoped && how == ACCESS_READ)
+    if (loads)
+        sim_order_flag(w, addr, n, FLAG_READ);
+    else if (stores ||
+             (how == ACCESS_WRITE && sim_scope_rules(w->target)->plain_flags))
+        sim_order_flag(w, addr, n, FLAG_WRITE);
+    else if (how == ACCESS_ATOMIC)
+        sim_order_flag(w, addr, n, FLAG_UPDATE);
+    if (loads)
         return true;
-    if (!sim_races_note(races, group, addr, n,
-                        scoped ? RACE_ATOMIC : kinds[how],
+    if (!sim_races_note(w->run->races, w->group->index, addr, n,
+                        stores ? RACE_ATOMIC : kinds[how],
                         a->bytes + (addr - a->base),
                         how == ACCESS_WRITE ? w->stores : NULL, &race))
         return true;
     sim_fault_raise(
         w, SIM_FAULT_GROUP_RACE, lane, race.at,
-        "%s byte %llu of %s #%llu, which workgroup (%u,%u,%u) %s, with no "
-        "atomic between",
-        verb(how), (unsigned long long)(race.at - a->base), alloc_name(a),
+        "%s byte %llu of %s #%llu, which workgroup (%u,%u,%u) %s %s", verb(how),
+        (unsigned long long)(race.at - a->base), alloc_name(a),
         (unsigned long long)a->serial, (unsigned)(race.group % counts[0]),
         (unsigned)(race.group / counts[0] % counts[1]),
-        (unsigned)(race.group / counts[0] / counts[1]), did[race.how]);
+        (unsigned)(race.group / counts[0] / counts[1]), did[race.how],
+        lack_name(w, race.lack, text));
     return false;
 }
 

@@ -292,9 +292,13 @@ LDS_LOADS(LDS_LOAD_RUN)
 
 /* clang-format off */
 #define CACHE_TABLE(X)                                                       \
-    X(global_wb) X(global_inv) X(global_wbinv) X(flat_prefetch_b8)           \
-    X(global_prefetch_b8)
-#define CACHE_ROW(name) {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+    X(global_wb,          ROW_BARE)                                          \
+    X(global_inv,         ROW_BARE)                                          \
+    X(global_wbinv,       ROW_BARE)                                          \
+    X(flat_prefetch_b8,   ROW_RAW)                                           \
+    X(global_prefetch_b8, ROW_RAW)
+#define CACHE_ROW(name, flags)                                               \
+    {#name, sim_run_nothing, CLASS_OTHER, {T_none}, flags},
 
 static const struct insn_row rows[] = {
     VMEM_LOADS(LOAD_ROW, global)

@@ -65,8 +65,7 @@ static void run_ds_gws_barrier(struct wave *w, const struct insn *in)
     if (!r)
         return;
     if (w->run->races) /* on arrival and on release */
-        sim_races_sync(w->run->races, w->group->index,
-                       w->ninsns << 8 | (w->index & 255));
+        sim_races_meet(w->run->races, w->group->index);
     pthread_mutex_lock(&lock);
     if (!w->gws_waits) {
         w->gws_waits = true;

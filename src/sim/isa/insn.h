@@ -134,14 +134,18 @@ enum {
     F_SCALE_OFFSET = 1 << 10, /* gfx1250 */
     F_NV = 1 << 11,
     F_KEEP_HIGH = 1 << 12, /* a 16-bit result leaves the high half alone */
-    F_SCOPED = 1 << 13,    /* a load or store that other groups shall see */
+    F_SC1 = 1 << 13,
     /* of image instructions: */
     F_UNORM = 1 << 14, /* coordinates count texels */
     F_ARRAY = 1 << 15, /* gfx9's da: there is a layer */
     F_A16 = 1 << 16,   /* coordinates of 16 bits */
     F_D16 = 1 << 17,   /* data of 16 bits */
     F_LWE = 1 << 18,
-    F_R128 = 1 << 19
+    F_R128 = 1 << 19,
+    /* of memory instructions, see scope_rules.h: */
+    F_SLC = 1 << 20, /* slc, nt: not to be kept in caches */
+    F_DLC = 1 << 21,
+    F_SCOPE_DEV = 1 << 22 /* gfx12: of the device, or wider */
 };
 
 typedef void insn_fn(struct wave *w, const struct insn *in);
@@ -179,7 +183,8 @@ enum {
     ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 where not said: v_fma_mix */
     ROW_FP_FIXED = 64,    /* arithmetic that MODE does not touch */
     ROW_SETS_MODE = 128,  /* may change how the next instructions compute */
-    ROW_QUIET = 256       /* scalar registers in and out, and nothing else */
+    ROW_QUIET = 256,      /* scalar registers in and out, and nothing else */
+    ROW_BARE = 512        /* modifiers alone: write-backs, invalidations */
 };
 
 struct insn_row {
@@ -243,6 +248,7 @@ struct insn {
     uint32_t extra;      /* result of a special parser (s_getreg, swizzle) */
     struct cost cost;
     struct waits waits;
+    uint8_t reach; /* bits of enum reach */
 } __attribute__((aligned(64)));
 
 /* Index of the first source among the operands. */

@@ -344,7 +344,7 @@ VMEM_ATOMICS(ATOMIC_RUN, buffer)
 #define STORE_ROW(p, old, ...)                                                 \
     {#p "_" #old, run_##p##_##old, CLASS_VMEM, BUFFER_TYPES, ROW_NO_DST},
 #define CACHE_ROW(name)                                                        \
-    {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+    {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_BARE},
 
 /* clang-format off */
 #define CACHE_TABLE(X)                                                         \

@@ -9,6 +9,7 @@
 #include "cost.h"
 #include "insn_rows.h"
 #include "parse_image.h"
+#include "scope_rules.h"
 #include "vop.h"
 #include "wait_rules.h"
 
@@ -328,11 +329,14 @@ static const struct {
     uint32_t flag;
 } flag_words[] = {
     {"clamp", F_CLAMP},
-    {"glc", F_GLC | F_SCOPED},
+    {"glc", F_GLC},
+    {"slc", F_SLC},
+    {"dlc", F_DLC},
     {"sc0", F_GLC},
-    {"sc1", F_SCOPED},
-    {"scope:SCOPE_DEV", F_SCOPED},
-    {"scope:SCOPE_SYS", F_SCOPED},
+    {"sc1", F_SC1},
+    {"nt", F_SLC},
+    {"scope:SCOPE_DEV", F_SCOPE_DEV},
+    {"scope:SCOPE_SYS", F_SCOPE_DEV},
     {"th:TH_ATOMIC_RETURN", F_GLC},
     {"th:TH_ATOMIC_NT_RETURN", F_GLC},
     {"th:TH_ATOMIC_RT_RETURN", F_GLC},
@@ -355,9 +359,8 @@ static const struct {
 };
 
 /* Cache policy and scheduling: they do not change what is computed. */
-static const char *const ignored_words[] = {
-    "slc",          "dlc",       "nt",       "scc",
-    "wait_va_vdst", "wait_vdst", "wait_exp", "early_clobber"};
+static const char *const ignored_words[] = {"scc", "wait_va_vdst", "wait_vdst",
+                                            "wait_exp", "early_clobber"};
 static const char *const ignored_prefixes[] = {
     "scope:",     "th:",           "wait_exp:",
     "wait_vdst:", "wait_va_vdst:", "wait_vm_vsrc:"};
@@ -668,7 +671,7 @@ static void finish(struct insn *in, const struct sim_target *target)
 
 static bool parse_rest(const char *p, struct insn *in, char why[128])
 {
-    bool operands = true;
+    bool operands = !(in->row->flags & ROW_BARE);
 
     while (*(p = skip_blanks(p))) {
         const char *end = word_end(p);
@@ -726,6 +729,7 @@ static bool parse_one(const char *text, const struct sim_target *target,
     finish(in, target);
     in->cost = sim_cost_of(name, in, target);
     in->waits = sim_waits_of(name, in, target);
+    in->reach = sim_reach_of(name, in->flags, target);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "pending.h"
 
 #include "fault_report.h"
+#include "race_order.h"
 
 #include <stdio.h>
 
@@ -231,29 +232,36 @@ bool sim_pending_allows(struct wave *w, const struct insn *in)
 
 /* ---- operations come and go ---- */
 
-static void complete(struct pending *p, enum counter c, unsigned at)
+static void complete(struct wave *w, enum counter c, unsigned at)
 {
+    struct pending *p = w->pending;
     struct pending_op *op = &p->op[p->queue[c][at]];
     const bool second = op->insn->waits.counter[0] != c;
 
     memmove(&p->queue[c][at], &p->queue[c][at + 1], p->nqueue[c] - at - 1u);
     p->nqueue[c]--;
     op->counters &= (uint8_t) ~(1u << second);
-    if (op->counters || !op->returns)
+    if (op->counters)
+        return;
+    if (w->run->races)
+        sim_order_complete(w, op->insn, &op->times);
+    if (!op->returns)
         return;
     p->nreturns--;
     cure(p, op);
 }
 
-static void run_wait(struct pending *p, const struct waits *waits)
+static void run_wait(struct wave *w, const struct waits *waits)
 {
+    struct pending *p = w->pending;
+
     for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++) {
         const unsigned most = waits->most[c];
 
         if (most == NO_WAIT || (most && !is_ordered(p, (enum counter)c)))
             continue;
         while (p->nqueue[c] > most)
-            complete(p, (enum counter)c, 0);
+            complete(w, (enum counter)c, 0);
     }
 }
 
@@ -278,12 +286,15 @@ static void issue(struct wave *w, const struct insn *in)
         const enum counter c = (enum counter)in->waits.counter[k];
 
         while (p->nqueue[c] == PENDING_MOST)
-            complete(p, c, 0);
+            complete(w, c, 0);
     }
     slot = free_slot(p);
     op = &p->op[slot];
     *op = (struct pending_op){.insn = in, .pc = w->insn_pc, .lanes = w->mask};
-    op->returns = in->waits.returns && is_register(&in->op[0]);
+    op->returns = in->waits.returns && is_register(&in->op[0]) &&
+                  w->run->config.weak != 1;
+    if (w->run->races)
+        op->times = sim_order_issue(w);
     if (in->op[0].kind == OPERAND_SGPR)
         op->lanes = w->full;
     for (unsigned k = 0; k < 2; k++) {
@@ -299,10 +310,30 @@ static void issue(struct wave *w, const struct insn *in)
         poison(p, op);
 }
 
+/* The group's clock at the issue of the oldest one; 0 if none is under way. */
+static uint32_t oldest(const struct pending *p)
+{
+    uint32_t clock = 0;
+
+    for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++)
+        for (unsigned k = 0; k < p->nqueue[c]; k++) {
+            const uint32_t its = p->op[p->queue[c][k]].times.clock;
+
+            clock = !clock || its < clock ? its : clock;
+        }
+    return clock;
+}
+
 void sim_pending_note(struct wave *w, const struct insn *in)
 {
+    if (w->run->races)
+        sim_order_drop(w, in);
     if (in->waits.is_wait)
-        run_wait(w->pending, &in->waits);
+        run_wait(w, &in->waits);
     else if (in->waits.counter[0] != COUNTER_NONE)
         issue(w, in);
+    else
+        return;
+    if (w->run->races)
+        w->order.oldest = oldest(w->pending);
 }

@@ -1,16 +1,18 @@
 /* pending.h - memory operations of a wave that a wait has not completed yet
  *
- * Under KPK_SIM_WEAK. The interpreter finishes each instruction before the
- * next; a card does not: a register that a load writes holds its value when a
- * wait says so. From a load to that wait its registers are poison: a wave that
- * reads or writes one faults, with the load, the register and the wait that is
- * missing. Exact, whatever the seed.
+ * Under KPK_SIM_WEAK and KPK_SIM_RACES. The interpreter finishes each
+ * instruction before the next; a card does not: a register that a load writes
+ * holds its value when a wait says so. From a load to that wait its registers
+ * are poison under KPK_SIM_WEAK: a wave that reads or writes one faults, with
+ * the load, the register and the wait that is missing. Exact, whatever the
+ * seed.
  *
  * Callers test w->pending first, so that nothing is spent without the switch.
  */
 #ifndef SIM_ISA_PENDING_H
 #define SIM_ISA_PENDING_H
 
+#include "race_clocks.h"
 #include "waits.h"
 #include "wave.h"
 
@@ -23,6 +25,7 @@ struct pending_op {
     uint64_t lanes;   /* that get a value */
     uint8_t counters; /* that have not said that it is done; 0: a free slot */
     bool returns;
+    struct race_times times;
 };
 
 struct pending {

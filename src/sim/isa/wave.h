@@ -8,6 +8,7 @@
 #include "../base/dispatch_packet.h"
 #include "../base/kernel_fault.h"
 #include "insn.h"
+#include "race_clocks.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -152,6 +153,7 @@ struct wave {
     const uint8_t *stores;   /* bytes of the running store, if known */
     struct flight *flight;   /* NULL: its work is not counted */
     struct pending *pending; /* NULL: operations complete at once */
+    struct race_order order; /* with other groups, if races are looked for */
 };
 
 static inline uint64_t sreg64(const struct wave *w, unsigned reg)

@@ -93,7 +93,7 @@ static struct layout lay_out(const struct run *run)
     l.lds_marks = place(&l.size, l.lds_marks_nbytes);
     if (run->touched)
         l.flights = place(&l.size, n * sizeof(struct flight));
-    if (run->config.weak != 1)
+    if (run->config.weak != 1 || run->races)
         l.pendings = place(&l.size, n * sizeof(struct pending));
     return l;
 }

@@ -654,26 +654,9 @@ static void test_races_between_workgroups_are_found(void **state)
         GFX9_PROLOGUE OWN_DWORD COUNT_IN "global_store_dword v2, v0, s[4:5]\n"
                                          "v_xor_b32 v2, 0x100, v2\n"
                                          "global_load_dword v6, v2, s[4:5]\n",
-    };
-    static const char *const right[] = {
-        /* all write the same */
-        GFX9_PROLOGUE "global_store_dword v1, v0, s[4:5]\n",
-        GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
-                                "global_load_dword v6, v2, s[4:5]\n",
-        GFX9_PROLOGUE "v_lshlrev_b32 v2, 2, v0\nv_or_b32 v2, s2, v2\n"
-                      "global_store_byte v2, v0, s[4:5]\n",
-        GFX9_PROLOGUE OWN_DWORD "global_load_dword v6, v1, s[4:5] offset:1024\n"
-                                "global_store_dword v2, v6, s[4:5]\n",
-        GFX9_PROLOGUE "global_atomic_add v1, v0, s[4:5]\n",
-        /* The last group reads the stores of the others. */
-        GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n" COUNT_IN
-                                "s_and_b32 s7, s7, 3\n"
-                                "s_cmp_lg_u32 s7, 3\n"
-                                "s_cbranch_scc1 end\n"
-                                "v_xor_b32 v2, 0x100, v2\n"
-                                "global_load_dword v6, v2, s[4:5]\n"
-                                "end: s_nop 0\n",
-        /* The first one writes, and the others wait for a flag. */
+        /* The first one writes, and the others wait for a flag, but with no
+         * write-back and no invalidation.
+         */
         GFX9_PROLOGUE "v_mov_b32 v3, 0\nv_mov_b32 v4, 1\n"
                       "s_cmp_lg_u32 s2, 0\n"
                       "s_cbranch_scc1 wait\n"
@@ -686,6 +669,27 @@ static void test_races_between_workgroups_are_found(void **state)
                       "s_cmp_eq_u32 s7, 0\n"
                       "s_cbranch_scc1 wait\n"
                       "global_load_dword v6, v1, s[4:5]\n",
+    };
+    static const char *const right[] = {
+        /* all write the same */
+        GFX9_PROLOGUE "global_store_dword v1, v0, s[4:5]\n",
+        GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
+                                "global_load_dword v6, v2, s[4:5]\n",
+        GFX9_PROLOGUE "v_lshlrev_b32 v2, 2, v0\nv_or_b32 v2, s2, v2\n"
+                      "global_store_byte v2, v0, s[4:5]\n",
+        GFX9_PROLOGUE OWN_DWORD "global_load_dword v6, v1, s[4:5] offset:1024\n"
+                                "global_store_dword v2, v6, s[4:5]\n",
+        GFX9_PROLOGUE "global_atomic_add v1, v0, s[4:5]\n",
+        /* The last group reads the stores of the others. */
+        GFX9_PROLOGUE OWN_DWORD
+        "global_store_dword v2, v0, s[4:5]\nbuffer_wbl2 sc1\n"
+        "s_waitcnt vmcnt(0)\n" COUNT_IN "s_and_b32 s7, s7, 3\n"
+        "s_cmp_lg_u32 s7, 3\n"
+        "s_cbranch_scc1 end\n"
+        "buffer_inv sc1\n"
+        "v_xor_b32 v2, 0x100, v2\n"
+        "global_load_dword v6, v2, s[4:5]\n"
+        "end: s_nop 0\n",
     };
 
     (void)state;

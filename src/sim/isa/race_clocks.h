@@ -1,0 +1,21 @@
+/* race_clocks.h - what race_order.h keeps of a wave and of its operations */
+#ifndef SIM_ISA_RACE_CLOCKS_H
+#define SIM_ISA_RACE_CLOCKS_H
+
+#include <stdint.h>
+
+/* Of an operation under way. */
+struct race_times {
+    uint32_t clock; /* the group's, at its issue */
+    uint64_t seen;  /* when the flags that it reads were written */
+};
+
+struct race_order {
+    uint32_t oldest; /* clock of the oldest operation under way; 0: none is */
+    uint32_t written_back; /* of the last write-back that is done */
+    /* Of the running instruction: */
+    uint64_t released; /* when it wrote a flag; 0: it has not */
+    uint64_t seen;
+};
+
+#endif
