@@ -6,6 +6,8 @@
 #                            a case: the command fails and says WORDS
 #   skip WHY                 a case that cannot run here
 #   need_nvcc WHAT           sets nvcc; without one WHAT is skipped, and all else
+#   program_of PAGE          prints the first C program of a page
+#   dead_links FOLDER        prints its pages' links to files that are not there
 #   finish                   the last line; exits
 #
 # For COMMAND:
@@ -96,6 +98,18 @@ status() {
         echo "wanted exit status $wanted, got $got"
         return 1
     }
+}
+
+program_of() {
+    awk '/^```c$/ { take = !seen; seen = 1; next } /^```$/ { take = 0 } take' "$1"
+}
+
+dead_links() {
+    find "$1" -name README.md | while read -r page; do
+        grep -oE '\]\([^)# ]+' "$page" | sed 's/^](//' | grep -v '^https*:' | while read -r link; do
+            [ -e "$(dirname "$page")/$link" ] || echo "$page: $link"
+        done
+    done
 }
 
 finish() {

@@ -53,6 +53,17 @@ check "SPDX: its sums are right" spdx \
     "all(hashlib.sha256(open('$tree/' + f['fileName'], 'rb').read()).hexdigest() == f['checksums'][1]['checksumValue'] for f in doc['files'])"
 check "SPDX: the package's verification code is right" spdx \
     "hashlib.sha1(''.join(sorted(f['checksums'][0]['checksumValue'] for f in doc['files'])).encode()).hexdigest() == doc['packages'][0]['packageVerificationCode']['packageVerificationCodeValue']"
+program_of "$tree/README.md" >"$WORK/app.c"
+program_of README.md >"$WORK/of_readme.c"
+check "its README.md has README.md's program" cmp "$WORK/app.c" "$WORK/of_readme.c"
+check "and names targets and modules" sh -c "grep -x 'gfx90a:xnack- gfx942' '$tree/README.md' && grep -x 'vector_add affine' '$tree/README.md'"
+goals_that_are_not() { # goals of make that the page names, and make there has not
+    make -C "$tree" --no-print-directory help >"$WORK/help" &&
+        grep -oE 'make [a-z-]+' "$tree/README.md" | cut -d' ' -f2 | sort -u >"$WORK/named" && [ -s "$WORK/named" ] &&
+        while read -r goal; do grep -qE "^  $goal( |\$)" "$WORK/help" || echo "make $goal"; done <"$WORK/named"
+}
+check "it names no goal that is not there" test -z "$(goals_that_are_not)"
+check "its pages have no link to nowhere" test -z "$(dead_links "$tree")"
 check "no path of this machine in it" sh -c \
     "! grep -rlF -e '$ROOT' -e '$WORK' '$tree'"
 
@@ -169,6 +180,9 @@ done
 cp "$ROOT/tests/demo/demo.c" "$jail/src/$name/"
 check "a program builds with what was installed" inside cc -I/stage/usr/local/include \
     demo.c /stage/usr/local/lib/libkpack.a -ldl -lm -pthread -o demo
+cp "$WORK/app.c" "$jail/src/$name/"
+check "and so does the one of its page" inside cc -I/stage/usr/local/include \
+    app.c /stage/usr/local/lib/libkpack.a -ldl -pthread -o app
 check "the command lists the pack" inside /stage/usr/local/bin/kpack list
 refuse "other targets" "this tree holds pack candle, compiled for ARCHS='gfx90a:xnack- gfx942'" \
     inside make ARCHS=gfx1100

@@ -27,6 +27,11 @@ for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
 done
 check "the kernels' headers find the table of targets" "$CC" -x c -E -o "$WORK/features.i" \
     "$stage$prefix/share/kpack/device/target_features.h"
+doc=$stage$prefix/share/doc/kpack
+check "links of the pages lead somewhere" test -z "$(dead_links "$doc")"
+check "the links that can be are there" grep -qF '](../../../include/kpack.h)' "$doc/README.md"
+check "examples, too" grep -qF '](../tests/install/own_cmake)' "$doc/gen/README.md"
+check "and what has no link is told of" grep -q 'in the source tree of kpack' "$doc/src/README.md"
 check "the archive is the one that was built" cmp "$H/libkpack.a" \
     "$stage$prefix/lib/libkpack.a"
 check "the command is executable" test -x "$stage$prefix/bin/kpack"
@@ -78,8 +83,7 @@ check "pkg-config has its name" test "$(odd_pc --variable=prefix)" = "$odd"
 
 # ---- the README's program ----
 
-awk '/^```c$/ { take = !seen; seen = 1; next } /^```$/ { take = 0 } take' \
-    README.md >"$WORK/app.c"
+program_of README.md >"$WORK/app.c"
 check "README.md has a C program" grep -q 'int main' "$WORK/app.c"
 
 build() { # compiler source output [flags]

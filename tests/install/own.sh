@@ -199,6 +199,19 @@ check "cmake: the pack's headers are installed" \
     test -e "$WORK/root/include/kpack/halves/halve.h"
 cd "$WORK" || exit 1
 
+# README.md's program, with the lines that gen/README.md gives.
+mkdir "$WORK/app"
+{
+    echo 'cmake_minimum_required(VERSION 3.20)'
+    echo 'project(app LANGUAGES C)'
+    awk '/^```cmake$/ { take = 1; text = ""; next } /^```$/ { if (take && text ~ /kpack::kpack/) printf "%s", text; take = 0 }
+        take { text = text $0 "\n" }' "$ROOT/gen/README.md"
+} >"$WORK/app/CMakeLists.txt"
+program_of "$ROOT/README.md" >"$WORK/app/app.c"
+check "cmake: a program with kpack's own kernels" alone cmake -S "$WORK/app" -B "$WORK/app/build"
+check "cmake: builds" alone cmake --build "$WORK/app/build"
+on_each_device "cmake: it runs" "c[999] = 999.5" "$WORK/app/build/app"
+
 wrong() { # arguments of kpack_add_pack
     mkdir -p "$WORK/wrong" && cat >"$WORK/wrong/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.20)
