@@ -298,8 +298,8 @@ KPACK_HIPFLAGS = -x hip --offload-device-only --no-gpu-bundle-output \
   -I$(KPACK_KERNELS)/include $(HIPFLAGS)
 KPACK_PREFIX_MAP = $(call KPACK_QUOTE,-ffile-prefix-map=$(CURDIR)/=)
 
-ifndef KPACK_ROOT # the headers of kpack's own kernels, behind the project's
-KPACK_HIPFLAGS += -idirafter $(KPACK_TOOLS)/device
+ifndef KPACK_ROOT # the headers of kpack's own kernels, behind the project's; what HIP 5.2 lacks
+KPACK_HIPFLAGS += -idirafter $(KPACK_TOOLS)/device $(if $(KPACK_DEVICE_BITCODE),-isystem $(KPACK_TOOLS)/hip)
 KPACK_NVIDIA_HEADERS = -isystem $(KPACK_TOOLS)/device
 endif
 # Macros and include folders in HIPFLAGS reach a project's sources for every

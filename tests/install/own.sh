@@ -142,6 +142,50 @@ default_goal() { # makefile
 }
 check "make: a makefile without targets builds the pack" test "$(default_goal ends.mk)" = kpack-pack
 check "make: its first target is the default one" test "$(default_goal more.mk)" = mine
+# HIP's headers for small floats: Debian 12's want what clang lacks, and are not all.
+cat >half.hip <<'END'
+#include <hip/hip_fp16.h>
+extern "C" __global__ void half_steps(__half *x)
+{
+    ((__half2 *)x)[1] = h2rcp(((__half2 *)x)[0]);
+    x[0] = __hadd(hrcp(x[0]), hsqrt(x[1]));
+}
+END
+cat >half.c <<'END'
+#include <kpack/halves/half.h>
+#include <stdio.h>
+int main(void)
+{
+    unsigned short x[4] = {0x4000, 0x4400}; /* 2 and 4 */
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+    const kpk_half_kernels *half;
+    kpk_instance *gpu;
+    void *d;
+    if (kpk_open(&kpk_halves, KPK_ANY_DEVICE, &gpu) || kpk_half_kernels_get(gpu, &half) ||
+        kpk_malloc(gpu, sizeof(x), &d) || kpk_copy_to(gpu, d, x, sizeof(x)) ||
+        kpk_half_steps(half, &shape, 0, d) || kpk_copy_from(gpu, x, d, sizeof(x)))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
+    printf("%x %x %x\n", x[0], x[2], x[3]);
+    return kpk_free(gpu, d) || kpk_close(gpu);
+}
+END
+cat >half.mk <<'END'
+PACK    := halves
+SOURCES := half.hip
+ARCHS   := gfx942 gfx1100
+include $(shell pkg-config --variable=makefile kpack)
+half: half.c $(PACK_ARCHIVE)
+	$(CC) $(PACK_CFLAGS) -o $@ half.c $(PACK_LIBS)
+END
+check "make: a kernel with hip_fp16.h" alone make -f half.mk -j2
+on_each_device "make: runs, 1/2 + sqrt 4, 1/2, 1/4" "4100 3800 3400" ./half
+if [ ! -e /usr/include/hip/hip_bf16.h ]; then
+    for header in hip_bf16 hip_fp8; do
+        echo "#include <hip/$header.h>" >none.hip
+        refuse "make: $header.h, which HIP 5.2 has not" "HIP 5.2 has no $header.h: take " \
+            alone make -f half.mk SOURCES=none.hip
+    done
+fi
 refuse "make: a name with '-'" "no name for a module: a-b. A module is called as its file" \
     alone make SOURCES=a-b.hip
 refuse "make: a kpack that has no generator says so" "archive of prebuilt" \
