@@ -8,29 +8,33 @@ const struct command commands[] = {
      "the modules of the pack, or the code objects in a file",
      "One line for each module: how many kernels it has, how many bytes of "
      "code objects, and for which targets. With a *FILE*, one line for each "
-     "code object in it, as for `verify`; and, of a library whose code lies in "
-     "AMD's archives, which archives it wants and which of them are there."},
-    {"info", "MODULE|KERNEL|FILE", "j", 1, 1, cmd_info,
+     "code object in it, as for `verify`, or with `--kernels` one for each of "
+     "their kernels; and, of a library whose code lies in AMD's archives, "
+     "which archives it wants and which of them are there."},
+    {"info", "MODULE|KERNEL [FILE]", "j", 1, 2, cmd_info,
      "a module's code objects, or a kernel's arguments and registers",
      "Of a module its code objects with their SHA-256, and its kernels. Of a "
      "kernel its arguments (offset and size in bytes, and what they are) and, "
      "for each target, its registers, spilled registers, shared memory (LDS), "
      "private memory (scratch), argument segment, largest block and wave "
-     "size. A name that is both is shown as both. Of one of AMD's archives "
-     "its group, targets and compression; of a library whose code lies in "
-     "such archives which it wants and which are there."},
+     "size. A name that is both is shown as both. With a *FILE*, such as a "
+     "program, all of it is read from the file's code objects. They have no "
+     "configuration tables, and mostly no names of arguments. Of one of AMD's "
+     "archives, as the only word, its group, targets and compression; of a "
+     "library whose code lies in such archives which it wants and which are "
+     "there."},
     {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP and CUDA see",
      "Target ID, compute units, memory, shared memory of a block, wave size "
      "and name of each; and which HIP runtime and CUDA driver were found. A "
      "driver that is there and does not start is told of on standard error. "
      "Without a GPU the status is 3 and a sentence says what to look at; with "
      "`--json` it is the member `error`, and `devices` is empty."},
-    {"select", "TARGET-ID [MODULE]", "j", 1, 2, cmd_select,
+    {"select", "TARGET-ID [MODULE] [FILE]", "j", 1, 3, cmd_select,
      "which code object a device of that target would run, and why",
      "For each module, or for one, the code object that a device of this "
-     "target ID would run, and the reason. If none fits: what the module "
-     "holds, why each near miss does not fit, and what to rebuild with. `kpack "
-     "devices` prints a device's target ID."},
+     "target ID would run, and the reason; with a *FILE*, of the packs in it. "
+     "If none fits: what the module holds, why each near miss does not fit, "
+     "and what to rebuild with. `kpack devices` prints a device's target ID."},
     {"extract", "[FILE] MODULE TARGET-ID", "oaAy", 0, 3, cmd_extract,
      "write a code object to -o FILE, or MODULE-TARGET.hsaco",
      "Writes one code object: an ELF file, or PTX. A module may have none for "

@@ -1,6 +1,7 @@
 /* info.c - kpack info: one module or one kernel in full */
 #include "cmd.h"
 #include "exit_status.h"
+#include "file_pack.h"
 #include "hex.h"
 #include "json.h"
 #include "list_file.h"
@@ -307,7 +308,13 @@ int cmd_info(const struct options *options)
     const char *name = options->words[0];
     bool any;
 
-    if (!is_known(name) && cmd_info_file(options, &any))
+    if (options->nwords == 2) {
+        struct options rest = *options;
+
+        rest.nwords = 1;
+        return cmd_on_file(options->words[1], cmd_info, &rest);
+    }
+    if (!*cmd_pack_path && !is_known(name) && cmd_info_file(options, &any))
         return any ? EXIT_DONE : EXIT_NO;
     if (options->json) {
         json_open(NULL, '{');
@@ -338,7 +345,7 @@ int cmd_info(const struct options *options)
         json_close('}');
         json_end();
     }
-    if (!any && access(name, F_OK) == 0)
+    if (!any && !*cmd_pack_path && access(name, F_OK) == 0)
         (void)fprintf(stderr,
                       "kpack: info takes the name of a module or a kernel, and "
                       "\"%s\" is a file; `kpack list %s` shows what is in it\n",
@@ -349,8 +356,9 @@ int cmd_info(const struct options *options)
         cmd_offer_names(&nearest, true, true);
         (void)fprintf(stderr,
                       "kpack: no module and no kernel is called \"%s\"; "
-                      "`kpack list --kernels` shows all of them%s\n",
-                      name, nearest_hint(&nearest));
+                      "`kpack list --kernels%s%s` shows all of them%s\n",
+                      name, *cmd_pack_path ? " " : "", cmd_pack_path,
+                      nearest_hint(&nearest));
     }
     return any ? EXIT_DONE : EXIT_NO;
 }

@@ -1,6 +1,7 @@
 /* list.c - kpack list: the modules of the pack */
 #include "cmd.h"
 #include "exit_status.h"
+#include "file_pack.h"
 #include "hex.h"
 #include "json.h"
 #include "list_file.h"
@@ -118,6 +119,12 @@ int cmd_list(const struct options *options)
 {
     struct table *table;
 
+    if (options->nwords && options->kernels) {
+        struct options rest = *options;
+
+        rest.nwords = 0;
+        return cmd_on_file(options->words[0], cmd_list, &rest);
+    }
     if (options->nwords)
         return cmd_list_file(options);
     if (options->json)

@@ -57,11 +57,6 @@ int cmd_list_file(const struct options *options)
     size_t n;
     int status = EXIT_NO;
 
-    if (options->kernels) {
-        (void)fprintf(stderr, "kpack: --kernels is for the pack of this "
-                              "command; heads in a file do not name kernels\n");
-        return EXIT_USAGE;
-    }
     if (search_file(options->words[0], &scan))
         list = objects_sorted(&scan, &n);
     if (list) {

@@ -1,4 +1,4 @@
-/* own_pack.c - the pack that the command carries */
+/* own_pack.c - the pack that the command looks into: its own, or a file's */
 #include "own_pack.h"
 #include "exit_status.h"
 
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const kpk_pack *const cmd_pack = &CMD_PACK;
+const kpk_pack *cmd_pack = &CMD_PACK;
+const char *cmd_pack_path = "";
 
 kpk_status cmd_find_object(const kpk_module *module, const char *target,
                            size_t *out)
@@ -61,9 +62,10 @@ const kpk_module *cmd_find_module(const char *name, const char *target)
         cmd_offer_names(&nearest, true, false);
         (void)fprintf(
             stderr,
-            "kpack: the pack has no module \"%s\"; `kpack list` shows "
+            "kpack: the pack has no module \"%s\"; `kpack list%s%s` shows "
             "them%s\n",
-            name, nearest_hint(&nearest));
+            name, *cmd_pack_path ? " " : "", cmd_pack_path,
+            nearest_hint(&nearest));
         return NULL;
     }
     for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {

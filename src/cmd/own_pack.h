@@ -1,4 +1,4 @@
-/* own_pack.h - the pack that the command carries */
+/* own_pack.h - the pack that the command looks into: its own, or a file's */
 #ifndef KPK_CMD_OWN_PACK_H
 #define KPK_CMD_OWN_PACK_H
 
@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-extern const kpk_pack *const cmd_pack;
+extern const kpk_pack *cmd_pack;
+extern const char *cmd_pack_path; /* the file; "": its own */
 
 /* The module of that name; of several, which imported packs have, the one for
  * that target. NULL, with a sentence printed, if there is none. */

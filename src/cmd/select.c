@@ -1,11 +1,14 @@
 /* select.c - kpack select: which code objects a device would run, and why */
 #include "cmd.h"
 #include "exit_status.h"
+#include "file_pack.h"
 #include "json.h"
 #include "own_pack.h"
 #include "text_columns.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static const char *const fit_names[] = {"exact", "any", "generic", "none"};
 
@@ -39,8 +42,17 @@ static bool has_better(const kpk_module *module, const char *target)
     return cmd_find_module(kpk_module_name(module), target) != module;
 }
 
+/* The second word is a module's name, unless it is a file: a path, or the name
+ * of a file that is no module's. */
+static bool is_file(const char *word)
+{
+    return strchr(word, '/') ||
+           (!kpk_pack_find(cmd_pack, word) && access(word, F_OK) == 0);
+}
+
 int cmd_select(const struct options *options)
 {
+    struct options rest = *options;
     const char *target = options->words[0];
     const kpk_module *only = NULL;
     struct table *table = NULL;
@@ -53,6 +65,10 @@ int cmd_select(const struct options *options)
         (void)cmd_failed(st);
         return EXIT_USAGE;
     }
+    rest.nwords--;
+    if (options->nwords == 3 ||
+        (options->nwords == 2 && !*cmd_pack_path && is_file(options->words[1])))
+        return cmd_on_file(options->words[rest.nwords], cmd_select, &rest);
     if (options->nwords == 2) {
         only = cmd_find_module(options->words[1], target);
         if (!only)

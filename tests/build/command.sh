@@ -31,6 +31,53 @@ for words in "list" "info $module" "info $kernel" "select $target"; do
     check "$words --json" is_json "$kpack" $words --json
 done
 
+# ---- the pack of another program ----
+
+# A program that holds the same pack: the command itself, stripped.
+strip -o "$WORK/app" "$kpack"
+same_as_own() { # command line of the own pack: the same of the file
+    "$kpack" "$@" >"$WORK/own" && "$kpack" "$@" "$WORK/app" >"$WORK/its" && diff "$WORK/own" "$WORK/its"
+}
+# What the tables have and code objects have not: names, tables, second names.
+facts() { # module [file]
+    "$kpack" info "$@" --json | python3 -c '
+import json, sys
+for m in json.load(sys.stdin)["modules"]:
+    for k in m["kernels"]:
+        print(k["packed_nbytes"], [(a["offset"], a["nbytes"], a["kind"]) for a in k["args"]], k["targets"])'
+}
+if [ -z "$("$kpack" list | awk '$1 ~ /[^a-z0-9_]/')" ]; then
+    check "list --kernels of a program" [ \
+        "$("$kpack" list --kernels "$WORK/app" | sed 1d | awk '{ print $2, $3, $4 }' | sort | uniq -c)" = \
+        "$("$kpack" list --kernels | sed 1d | awk '{ print $2, $3, $4 }' | sort | uniq -c)" ]
+    check "select on a program" same_as_own select "$target"
+    check "select of a module on a program" same_as_own select "$target" "$module"
+    check "info of a module of a program" [ "$(facts "$module" "$WORK/app" | sort)" = "$(facts "$module" | sort)" ]
+fi
+check "info of a kernel of a program" says "of module $module:" "$kpack" info \
+    "$("$kpack" list --kernels "$WORK/app" | sed -n '2s/ .*//p')" "$WORK/app"
+refuse "no such kernel in a program" "\`kpack list --kernels $WORK/app\` shows all" "$kpack" info no_such_name "$WORK/app"
+refuse "no such module in a program" "\`kpack list $WORK/app\` shows them" "$kpack" select "$target" no_such_module "$WORK/app"
+refuse "select on a program for another target" "fits device gfx9999" "$kpack" select gfx9999 "$WORK/app"
+for words in "list --kernels" "info $module" "select $target"; do
+    # shellcheck disable=SC2086 # words
+    check "$words of a program, --json" is_json "$kpack" $words "$WORK/app" --json
+    # shellcheck disable=SC2086 # words
+    check "$words of a file without a pack" status 1 "$kpack" $words "$WORK/check.out"
+    # shellcheck disable=SC2086 # words
+    check "$words of no file" status 1 "$kpack" $words "$WORK/none.there"
+done
+# One byte of the first code object changed: the others are shown.
+python3 - "$WORK/app" "$WORK/damaged" <<'END'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.index(b"KPACK BLOB\xf3")
+b[at + struct.unpack_from("<I", b, at + 20)[0] + 64] ^= 1
+open(sys.argv[2], "wb").write(b)
+END
+check "a damaged program" status 1 "$kpack" list --kernels "$WORK/damaged"
+check "says what is damaged" says "SHA-256" "$kpack" list --kernels "$WORK/damaged"
+
 # ---- extract gives the file that went in ----
 
 check "extract -o" "$kpack" extract "$module" "$target" -o "$WORK/out.hsaco"
@@ -75,7 +122,7 @@ check "select --json, none fits" sh -c "'$kpack' select gfx9999 --json | grep '\
 check "-h" says "exit status:" "$kpack" -h
 check "help" says "exit status:" "$kpack" help
 check "word missing" status 2 "$kpack" info
-check "word too many" status 2 "$kpack" info a b
+check "word too many" status 2 "$kpack" info a b c
 check "no such name" status 1 "$kpack" info no_such_name
 check "a file where a name belongs" says "kpack list $kpack" sh -c "'$kpack' info '$kpack' 2>&1; true"
 check "no such module" status 1 "$kpack" extract no_such_module "$target"

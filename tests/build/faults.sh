@@ -36,8 +36,7 @@ if [ -n "${SAN-}" ]; then
     # shellcheck disable=SC2046,SC2086 # words
     check "the generator with it" linked kpack-gen "$WORK/faults.o" $(objects gen $reads)
     # shellcheck disable=SC2046 # words
-    check "the command with it" linked kpack "$WORK/faults.o" $(objects src/cmd) "$H/obj/src/base/sha256.o" \
-        "$H/obj/src/base/hipk.o" "$H/obj/src/base/kpak.o" "$H/obj/src/base/msgpack_scan.o" "$H/libkpack.a"
+    check "the command with it" linked kpack "$WORK/faults.o" $(objects src/cmd src/base) "$H/libkpack.a"
     gen=$WORK/kpack-gen kpack=$WORK/kpack embed=''
 else
     # libzstd itself does not survive all that may fail.
@@ -137,7 +136,7 @@ mkdir "$WORK/members"
 small=$WORK/small.a
 ar rcs "$small" "$WORK"/members/*.o
 for words in "list" "list --kernels --json" "info vector_add" "info vector_add --json" \
-    "select $one vector_add" "list $small" "list $small --json" "verify $small" "verify $small --json" \
+    "select $one vector_add" "list $small --kernels" "info vector_add $small" "select $one $small --json" "list $small" "list $small --json" "verify $small" "verify $small --json" \
     "prune $small --keep $one -o $out" "extract vector_add $one -o $out" "--help" "--manual" \
     "extract $small vector_add $one -o $out" "extract $small --all -o $out" \
     "extract $small --kpack $out" "list $library" "info $library" "verify $library --json"; do
