@@ -7,8 +7,8 @@
 #ifndef KPK_GEN_CONFIG_TABLE_H
 #define KPK_GEN_CONFIG_TABLE_H
 
-#include "pack/contents.h"
 #include "base/codeobj.h"
+#include "pack/contents.h"
 #include "read/csv.h"
 
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/bundle.h"
-#include "read/offload.h"
 #include "base/ptx.h"
+#include "read/offload.h"
 #include "util/alloc_or_exit.h"
 
 /* The AMDGPU code objects of a plain bundle; 0 bytes of extent if it is

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "base/kpak.h"
+#include "base/ptx.h"
 #include "pack/import_archive.h"
 #include "pack/import_bundle.h"
 #include "pack/import_host_elf.h"
 #include "pack/import_library.h"
-#include "base/ptx.h"
 #include "util/alloc_or_exit.h"
 #include "util/file.h"
 

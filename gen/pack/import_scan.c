@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/target_id.h"
 #include "pack/import_file.h"
 #include "pack/import_library.h"
 #include "pack/import_triton.h"
-#include "base/target_id.h"
 #include "util/alloc_or_exit.h"
 #include "util/file.h"
 

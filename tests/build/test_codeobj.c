@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/amdgpu_metadata.h"
-#include "read/codeobj_read.h"
 #include "base/target_id.h"
+#include "read/codeobj_read.h"
 
 #include <glob.h>
 #include <stdio.h>

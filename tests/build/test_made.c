@@ -11,10 +11,10 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
+#include "base/amdgpu_metadata.h"
 #include "base/msgpack_scan.h"
 #include "made_code_object.h"
 #include "pack/objects_agree.h"
-#include "base/amdgpu_metadata.h"
 #include "read/codeobj_read.h"
 
 #include <elf.h>

@@ -1,7 +1,7 @@
 /* fuzz_codeobj.c - any bytes as a code object, for the generator */
+#include "base/target_id.h"
 #include "mutate.h"
 #include "object.h"
-#include "base/target_id.h"
 
 static void use(struct codeobj *co)
 {

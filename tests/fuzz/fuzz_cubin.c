@@ -1,7 +1,7 @@
 /* fuzz_cubin.c - any bytes as a cubin, whose kernels the generator lists */
+#include "base/target_id.h"
 #include "mutate.h"
 #include "object.h"
-#include "base/target_id.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* fuzz_metadata.c - any bytes as the metadata note of a code object */
-#include "fuzz.h"
 #include "base/amdgpu_metadata.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {

@@ -1,7 +1,7 @@
 /* fuzz_ptx.c - any bytes as PTX, whose entries the generator lists */
+#include "base/target_id.h"
 #include "fuzz.h"
 #include "read/codeobj_read.h"
-#include "base/target_id.h"
 
 enum { MOST_NBYTES = 65536 };
 
