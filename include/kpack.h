@@ -57,7 +57,7 @@
  *
  *     Version, Errors, Packs and modules, Instances, Launching,
  *     Device memory, Streams and events, Copies in a stream, pinned memory,
- *     Drivers and devices, Typed launches
+ *     Memory in the order of a stream, Drivers and devices, Typed launches
  *
  * The second half is for those that want more:
  *
@@ -633,6 +633,51 @@ kpk_status kpk_fill_async(kpk_instance *inst, void *device_dst, uint8_t value,
  */
 kpk_status kpk_malloc_host(kpk_instance *inst, size_t nbytes, void **out);
 kpk_status kpk_free_host(kpk_instance *inst, void *ptr);
+
+/* ------------------------------------------------------------------------ */
+/* Memory in the order of a stream                                          */
+
+/*
+ * kpk_malloc_async() and kpk_free_async() are for programs that allocate and
+ * free all the time: they neither wait nor, once a program has found its sizes,
+ * call the driver for memory. Each instance has a pool of freed blocks. All
+ * calls may be made by any number of threads.
+ *
+ * kpk_malloc_async()  nbytes of device memory, aligned to 256 at least, for
+ *                     work that the stream is given after the call; 0 bytes
+ *                     give NULL. Its bytes are what a former user left.
+ *                     A block of the pool that was freed in the same stream is
+ *                     given out at once; one that was freed in another stream,
+ *                     when the work that the other stream had then is done;
+ *                     else the driver is asked. If the device is full, the
+ *                     pool's idle blocks are given back first
+ * kpk_free_async()    puts the block into the pool. Work that the stream was
+ *                     given before may still use it. If other streams use it,
+ *                     let `stream` wait for them first (kpk_stream_wait()).
+ * NULL does nothing kpk_pool_trim()     waits for the device, and gives all
+ * idle blocks back to the driver kpk_pool_info()     bytes of the pool's blocks
+ * that are given out, and of those that are idle. Requests are rounded up by 6
+ * % at most, small ones to 512 bytes. Either pointer may be NULL
+ *
+ * kpk_close() gives all blocks back, idle or not: their addresses are not to be
+ * used after it. kpk_free() does not take them.
+ *
+ * A stream that is destroyed without kpk_stream_destroy() of the same instance
+ * must have ended its work before its handle is made anew.
+ *
+ * A stream that records a graph takes no part, since a graph's memory must stay
+ * as long as the graph: KPK_ERR_UNSUPPORTED. Allocate before the recording, and
+ * free after it; in other threads, too, if it is KPK_CAPTURE_GLOBAL.
+ *
+ * Fail with KPK_ERR_DRIVER, KPK_ERR_NOMEM, KPK_ERR_ARG (also for a pointer that
+ * is not given out) and KPK_ERR_UNSUPPORTED.
+ */
+kpk_status kpk_malloc_async(kpk_instance *inst, size_t nbytes, void *stream,
+                            void **out);
+kpk_status kpk_free_async(kpk_instance *inst, void *ptr, void *stream);
+kpk_status kpk_pool_trim(kpk_instance *inst);
+kpk_status kpk_pool_info(kpk_instance *inst, size_t *used_nbytes,
+                         size_t *idle_nbytes);
 
 /* ------------------------------------------------------------------------ */
 /* Drivers and devices                                                      */

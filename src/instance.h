@@ -33,6 +33,24 @@ struct kpk_kernel {
     _Atomic(hipFunction_t) function; /* NULL while not resolved */
 };
 
+/* Sizes of blocks: 512 bytes, and 16 steps for each doubling above it. */
+enum {
+    KPK_I_POOL_LEAST = 9, /* 2^9 */
+    KPK_I_POOL_MOST = 61,
+    KPK_I_POOL_STEPS = 16,
+    KPK_I_POOL_NSIZES =
+        (KPK_I_POOL_MOST - KPK_I_POOL_LEAST) * KPK_I_POOL_STEPS + 1,
+    KPK_I_POOL_NBUCKETS = 1024 /* of blocks in use, by their address */
+};
+
+struct kpk_i_block; /* see stream_memory.c */
+struct kpk_i_pool {
+    pthread_mutex_t lock; /* of all that follows */
+    size_t used_nbytes, idle_nbytes;
+    struct kpk_i_block *used[KPK_I_POOL_NBUCKETS];
+    struct kpk_i_block *idle[KPK_I_POOL_NSIZES];
+};
+
 struct kpk_instance {
     const struct kpk_i_gpu *gpu;
     int ordinal; /* kpack's number of the device */
@@ -44,6 +62,7 @@ struct kpk_instance {
     kpk_kernel *kernels;      /* every slot's, slot by slot */
     kpk_kernel **names;       /* hash table by name, see names.c */
     size_t names_mask;
+    struct kpk_i_pool pool; /* device memory of kpk_malloc_async() */
 };
 
 /* Makes the instance's device current for the calling thread and remembers

@@ -10,6 +10,7 @@
 #include "module.h"
 #include "names.h"
 #include "select_object.h"
+#include "stream_memory.h"
 
 #include <stdlib.h>
 
@@ -211,6 +212,7 @@ static kpk_status open_on(const kpk_module *const *modules, size_t n,
         goto out;
     }
     inst->ordinal = device;
+    kpk_i_pool_make(&inst->pool);
     st = kpk_i_find_device(device, &inst->gpu, &inst->device);
     if (st == KPK_OK)
         st = check_works(inst);
@@ -341,7 +343,8 @@ kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out)
 kpk_status kpk_close(kpk_instance *inst)
 {
     kpk_status st = inst ? kpk_i_unload_all(inst) : KPK_OK;
+    const kpk_status freed = inst ? kpk_i_pool_close(inst) : KPK_OK;
 
     release(inst);
-    return st;
+    return st == KPK_OK ? freed : st;
 }

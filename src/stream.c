@@ -1,5 +1,6 @@
 /* stream.c - queues of work on an instance's device */
 #include "on_device.h"
+#include "stream_memory.h"
 
 static kpk_status create(kpk_instance *inst, unsigned flags, hipStream_t *out)
 {
@@ -33,6 +34,7 @@ kpk_status kpk_stream_destroy(kpk_instance *inst, void *stream)
     KPK_I_NEED(inst);
     if (!stream)
         return KPK_OK;
+    kpk_i_pool_forget(inst, stream);
     KPK_I_ON_DEVICE(inst, hipStreamDestroy, (stream),
                     "cannot destroy stream %p of device %d", stream,
                     inst->ordinal);

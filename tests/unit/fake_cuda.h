@@ -47,8 +47,8 @@ struct fake_cuda {
     int nevents;            /* recorded */
     int peers[2];           /* devices of the last peer copy: to, from */
     void *capturing;        /* the stream that records */
-    void *graph_stream;     /* of the last cuGraphLaunch */
-    void *copy_stream;      /* of the last copy or fill in a stream */
+    void *graph_stream;     /* the last cuGraphLaunch */
+    void *copy_stream;      /* the last copy or fill in one */
     struct {
         char kernel[64];
         unsigned grid[3];

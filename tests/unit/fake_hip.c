@@ -551,37 +551,50 @@ int hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams *list,
 }
 #endif
 
-int hipMalloc(void **ptr, size_t nbytes)
+/* Memory in use, so that leak checkers find it. */
+static void *kept[512];
+
+static void replace(const void *old, void *with)
 {
-    ENTER();
-    if (lies(__func__)) {
-        *ptr = NULL;
-        return SUCCESS;
+    size_t i = 0;
+
+    pthread_mutex_lock(&lock);
+    while (i < 511 && kept[i] != old)
+        i++;
+    kept[i] = with;
+    pthread_mutex_unlock(&lock);
+}
+
+static int give_out(const char *name, size_t nbytes, void **out)
+{
+    *out = lies(name) ? NULL : malloc(nbytes ? nbytes : 1);
+    if (*out) {
+        replace(NULL, *out);
+        atomic_fetch_add(&fake_hip.live, 1);
     }
-    *ptr = malloc(nbytes ? nbytes : 1);
-    if (!*ptr)
-        return UNKNOWN;
-    atomic_fetch_add(&fake_hip.live, 1);
+    return *out || lies(name) ? SUCCESS : UNKNOWN;
+}
+
+static int drop_handle(void *handle)
+{
+    if (!handle)
+        return SUCCESS;
+    replace(handle, NULL);
+    atomic_fetch_sub(&fake_hip.live, 1);
+    free(handle);
     return SUCCESS;
 }
 
-/* A refused block stays, and is kept here, where leak checkers find it. */
-static void *refused[64];
+int hipMalloc(void **ptr, size_t nbytes)
+{
+    ENTER();
+    return give_out(__func__, nbytes, ptr);
+}
 
 int hipFree(void *ptr)
 {
-    const int error = enter(__func__);
-    int at = 0;
-
-    while (at < 63 && refused[at] && refused[at] != ptr)
-        at++;
-    refused[at] = ptr && error ? ptr : NULL;
-    if (error)
-        return error;
-    if (ptr)
-        atomic_fetch_sub(&fake_hip.live, 1);
-    free(ptr);
-    return SUCCESS;
+    ENTER();
+    return drop_handle(ptr);
 }
 
 int hipMemcpy(void *to, const void *from, size_t nbytes, int kind)
@@ -602,28 +615,13 @@ int hipMemset(void *to, int value, size_t nbytes)
     return SUCCESS;
 }
 
-/* ---- streams and events: each is a block of one byte -------------------- */
-
-static int make_handle(const char *name, void **out)
-{
-    *out = lies(name) ? NULL : malloc(1);
-    if (*out)
-        atomic_fetch_add(&fake_hip.live, 1);
-    return SUCCESS;
-}
-
-static int drop_handle(void *handle)
-{
-    atomic_fetch_sub(&fake_hip.live, 1);
-    free(handle);
-    return SUCCESS;
-}
+/* ---- streams and events: one byte each -------------------------------- */
 
 int hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags)
 {
     ENTER();
     fake_hip.flags = flags;
-    return make_handle(__func__, (void **)stream);
+    return give_out(__func__, 1, (void **)stream);
 }
 
 int hipStreamDestroy(hipStream_t stream)
@@ -651,7 +649,7 @@ int hipEventCreateWithFlags(hipEvent_t *event, unsigned flags)
 {
     ENTER();
     fake_hip.flags = flags;
-    return make_handle(__func__, (void **)event);
+    return give_out(__func__, 1, (void **)event);
 }
 
 int hipEventDestroy(hipEvent_t event)
@@ -727,10 +725,7 @@ int hipHostMalloc(void **ptr, size_t nbytes, unsigned flags)
 {
     ENTER();
     fake_hip.flags = flags;
-    *ptr = lies(__func__) ? NULL : malloc(nbytes);
-    if (*ptr)
-        atomic_fetch_add(&fake_hip.live, 1);
-    return SUCCESS;
+    return give_out(__func__, nbytes, ptr);
 }
 
 int hipHostFree(void *ptr)
@@ -770,7 +765,7 @@ int hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph)
     if (stream != fake_hip.capturing)
         return INVALID_VALUE;
     fake_hip.capturing = NULL;
-    return make_handle(__func__, (void **)graph);
+    return give_out(__func__, 1, (void **)graph);
 }
 
 int hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph,
@@ -779,7 +774,7 @@ int hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph,
     ENTER();
     if (!graph || node || log || nbytes)
         return INVALID_VALUE;
-    return make_handle(__func__, (void **)exec);
+    return give_out(__func__, 1, (void **)exec);
 }
 
 int hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)

@@ -72,16 +72,16 @@ struct fake_hip {
     atomic_int noptions; /* given to hipModuleLoadDataEx */
     int attribute;       /* last asked for */
     int block_limit;
-    unsigned flags;      /* of the last stream, event or host memory */
-    void *waited_stream; /* of the last hipStreamWaitEvent */
+    unsigned flags;      /* the last handle or host memory */
+    void *waited_stream; /* the last hipStreamWaitEvent */
     void *waited_event;
-    void *recorded_stream; /* of the last hipEventRecord */
+    void *recorded_stream; /* the last hipEventRecord */
     void *recorded_event;
-    int copy_kind;     /* of the last hipMemcpyAsync */
-    void *copy_stream; /* of the last copy or fill in a stream */
+    int copy_kind;     /* the last hipMemcpyAsync */
+    void *copy_stream; /* the last copy or fill in one */
     void *capturing;   /* the stream that records */
     int capture_mode;
-    void *graph_stream; /* of the last hipGraphLaunch */
+    void *graph_stream; /* the last hipGraphLaunch */
     int peers[2];       /* devices of the last hipMemcpyPeerAsync: to, from */
     atomic_int nviolations; /* uses that real HIP answers with an abort */
     struct fake_launch last;

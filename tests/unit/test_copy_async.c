@@ -13,7 +13,7 @@
 static struct fake_hip *fake;
 static struct fake_cuda *cuda;
 static kpk_instance *inst;
-static int stream; /* its address is a handle */
+static int stream; /* only its address counts */
 
 static int open_on_hip(void **state)
 {

@@ -50,7 +50,8 @@ static struct {
     kpk_instance *here, *there, *closing;
     const kpk_kernel *kernel, *scale, *other;
     const kpk_kernels *kernels;
-    void *memory, *stream, *start, *stop, *pinned, *graph, *exec;
+    void *memory, *stream, *start, *stop, *pinned, *pooled;
+    void *graph, *exec, *closed;
     unsigned char bytes[16];
 } w;
 
@@ -293,6 +294,13 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_graph_launch, kpk_graph_launch(w.there, w.exec, w.stream))     \
     X(BOTH, kpk_graph_destroy, kpk_graph_destroy(w.there, w.graph))            \
     X(BOTH, kpk_graph_exec_destroy, kpk_graph_exec_destroy(w.there, w.exec))   \
+    X(BOTH, kpk_malloc_async,                                                  \
+      kpk_malloc_async(w.there, 16, w.stream, &w.pooled))                      \
+    X(BOTH, kpk_free_async, kpk_free_async(w.there, w.pooled, w.stream))       \
+    X(BOTH, kpk_malloc_async_again,                                            \
+      kpk_malloc_async(w.there, 16, NULL, &w.pooled))                          \
+    X(BOTH, kpk_free_async_again, kpk_free_async(w.there, w.pooled, NULL))     \
+    X(BOTH, kpk_pool_trim, kpk_pool_trim(w.there))                             \
     X(BOTH, kpk_event_destroy, kpk_event_destroy(w.there, w.start))            \
     X(BOTH, kpk_event_destroy_too, kpk_event_destroy(w.there, w.stop))         \
     X(BOTH, kpk_stream_destroy, kpk_stream_destroy(w.there, w.stream))         \
@@ -313,6 +321,10 @@ static kpk_status close_loaded(void)
       kpk_global(w.here, "alpha", "table", NULL, NULL))                        \
     X(BOTH, kpk_open_to_close, kpk_open(on->pack, 1, &w.closing))              \
     X(BOTH, kpk_load_to_close, kpk_load(w.closing, NULL))                      \
+    X(BOTH, kpk_malloc_async_to_close,                                         \
+      kpk_malloc_async(w.closing, 16, NULL, &w.closed))                        \
+    X(BOTH, kpk_free_async_to_close,                                           \
+      kpk_free_async(w.closing, w.closed, NULL))                               \
     X(BOTH, kpk_close, close_loaded())
 /* clang-format on */
 
@@ -487,10 +499,11 @@ static void clean_up(const char *function, int nth, bool after_close)
     assert_ok(kpk_close(w.closing));
     assert_ok(kpk_close(w.here));
     assert_ok(kpk_close(w.there));
-    /* A module that the driver did not let go with its instance is lost; nor is
-     * it let go where its device cannot be made current, to wait for its work.
+    /* A module that the driver did not let go with its instance is lost, and so
+     * are a block of the pool and its event; nor are they let go where their
+     * device cannot be made current.
      */
-    if (on->live() != 0 && !(after_close && on->live() == 1))
+    if (on->live() != 0 && !(after_close && on->live() <= 2))
         fail_msg("%s, call %d: %d modules and blocks are left", function, nth,
                  on->live());
     assert_int_equal(on->nviolations(), 0);

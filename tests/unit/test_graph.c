@@ -13,7 +13,7 @@
 static struct fake_hip *fake;
 static struct fake_cuda *cuda;
 static kpk_instance *inst;
-static int stream, other; /* their addresses are handles */
+static int stream, other; /* addresses alone count */
 
 static int open_on_hip(void **state)
 {

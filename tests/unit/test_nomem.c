@@ -104,11 +104,33 @@ static void test_launch_allocates_nothing(void **state)
     assert_ok(kpk_close(inst));
 }
 
+static void test_pool_allocates_only_for_new_blocks(void **state)
+{
+    kpk_instance *inst;
+    void *ptr = &ptr;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    allocs_left = 0;
+    assert_status(kpk_malloc_async(inst, 64, NULL, &ptr), KPK_ERR_NOMEM);
+    assert_message("no memory for a block of the pool");
+    assert_ptr_equal(ptr, &ptr);
+    allocs_left = -1;
+    assert_ok(kpk_malloc_async(inst, 64, NULL, &ptr));
+    assert_ok(kpk_free_async(inst, ptr, NULL));
+    nallocs = 0;
+    assert_ok(kpk_malloc_async(inst, 64, NULL, &ptr));
+    assert_ok(kpk_free_async(inst, ptr, NULL));
+    assert_int_equal(nallocs, 0);
+    assert_ok(kpk_close(inst));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_survives_each_failing_allocation),
         cmocka_unit_test(test_launch_allocates_nothing),
+        cmocka_unit_test(test_pool_allocates_only_for_new_blocks),
     };
 
     (void)fake_hip_load("fake_hip.so");

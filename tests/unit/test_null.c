@@ -21,7 +21,7 @@ static struct fake_hip *fake;
 /* clang-format off */
 #define GIVEN_TABLE(X)                                                         \
     X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src) X(event)  \
-    X(exec) X(graph)                                                           \
+    X(exec) X(graph) X(used_nbytes) X(idle_nbytes)                                                           \
     X(free_nbytes) X(from) X(total_nbytes) X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
     X(module) X(modules) X(name) X(nbytes) X(object) X(options) X(out)         \
     X(pack) X(path) X(ptr) X(query) X(shape) X(start) X(stop) X(stream)        \
@@ -163,7 +163,25 @@ static kpk_status exec_another(kpk_status st, void *out)
     return st;
 }
 
-/* Of `handle` only whether it is NULL counts. */
+static kpk_status pooled_create(kpk_instance *on, unsigned flags, void **out)
+{
+    (void)flags;
+    return kpk_malloc_async(on, 8, NULL, out);
+}
+
+static kpk_status pooled_free(kpk_instance *on, void *ptr)
+{
+    return kpk_free_async(on, ptr, g.stream);
+}
+
+static kpk_status pooled_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_free_async(inst, *(void **)out, NULL));
+    return st;
+}
+
+/* `handle` says whether to pass NULL. */
 static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
                                                        void **),
                                   kpk_status (*destroy)(kpk_instance *, void *),
@@ -268,6 +286,13 @@ static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
       destroy_another(graph_create, kpk_graph_destroy, g.graph))               \
     X(kpk_graph_exec_destroy, "exec", ,                                        \
       destroy_another(exec_create, kpk_graph_exec_destroy, g.exec))            \
+    X(kpk_malloc_async, "stream", ,                                            \
+      pooled_another(kpk_malloc_async(g.inst, 8, g.stream, g.out), g.out))     \
+    X(kpk_free_async, "ptr stream", ,                                          \
+      destroy_another(pooled_create, pooled_free, g.ptr))                      \
+    X(kpk_pool_trim, "", , kpk_pool_trim(g.inst))                              \
+    X(kpk_pool_info, "used_nbytes idle_nbytes", ,                              \
+      kpk_pool_info(g.inst, g.used_nbytes, g.idle_nbytes))                     \
     X(kpk_kernels_get, "", ,                                                   \
       kpk_kernels_get(g.inst, g.module, ANY_LAYOUT, g.out))                    \
     X(kpk_kernels_launch, "stream", g.args = (void *)pointers,                 \

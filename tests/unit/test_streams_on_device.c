@@ -5,8 +5,6 @@
  */
 #include "unit_checks.h"
 
-#include <stdlib.h>
-
 extern const kpk_pack kpk_candle; /* kpack/candle.h has it, too */
 
 enum { N = 1003, NBYTES = N * sizeof(float) };
@@ -211,6 +209,62 @@ static void test_forbidden_call_breaks_a_recording(void **unused)
     end(&r);
 }
 
+/* Blocks of the pool go round while kernels use them. */
+static void test_memory_is_reused_in_order(void **state)
+{
+    enum { ROUNDS = 10 };
+    uint32_t n = N;
+    void *other, *first = NULL;
+    size_t used, idle;
+    struct row r;
+
+    (void)state;
+    begin(&r, 0);
+    assert_ok(kpk_stream_create(r.inst, KPK_STREAM_NON_BLOCKING, &other));
+    for (int i = 0; i < ROUNDS; i++) {
+        void *on = i % 4 == 3 ? other : r.stream, *x, *y;
+
+        assert_ok(kpk_malloc_async(r.inst, NBYTES, on, &x));
+        assert_ok(kpk_malloc_async(r.inst, NBYTES, on, &y));
+        first = first ? first : x;
+        assert_ok(kpk_copy_to_async(r.inst, x, r.host, NBYTES, on));
+        assert_ok(kpk_copy_to_async(r.inst, y, r.host + N, NBYTES, on));
+        assert_ok(kpk_launch(r.add, &r.shape, on, KPK_ARGS(x, y, y, n)));
+        assert_ok(kpk_copy_from_async(r.inst, r.host, y, NBYTES, on));
+        assert_ok(kpk_free_async(r.inst, y, on));
+        assert_ok(kpk_free_async(r.inst, x, on));
+        if (on == other || i % 4 == 2)
+            assert_ok(kpk_sync(r.inst, on));
+    }
+    assert_ok(kpk_sync(r.inst, r.stream));
+    check_sums(&r, ROUNDS);
+    assert_ok(kpk_pool_info(r.inst, &used, &idle));
+    assert_int_equal(used, 0);
+    assert_true(idle >= 2 * (size_t)NBYTES && idle < 5 * (size_t)NBYTES);
+    assert_ok(kpk_pool_trim(r.inst));
+    assert_ok(kpk_pool_info(r.inst, NULL, &idle));
+    assert_int_equal(idle, 0);
+    assert_ok(kpk_stream_destroy(r.inst, other));
+    end(&r);
+}
+
+static void test_recording_takes_no_memory_of_the_pool(void **unused)
+{
+    void *graph, *block = &block;
+    struct row r;
+
+    (void)unused;
+    begin(&r, 0);
+    assert_ok(kpk_capture_begin(r.inst, r.stream, KPK_CAPTURE_THREAD));
+    assert_status(kpk_malloc_async(r.inst, 64, r.stream, &block),
+                  KPK_ERR_UNSUPPORTED);
+    assert_ptr_equal(block, &block);
+    assert_ok(kpk_fill_async(r.inst, r.a, 0, NBYTES, r.stream));
+    assert_ok(kpk_capture_end(r.inst, r.stream, &graph)); /* not broken */
+    assert_ok(kpk_graph_destroy(r.inst, graph));
+    end(&r);
+}
+
 static void test_driver_tells_of_its_devices(void **state)
 {
     (void)state;
@@ -253,6 +307,8 @@ int main(void)
         cmocka_unit_test(test_bytes_reach_a_peer),
         cmocka_unit_test(test_graph_repeats_what_was_recorded),
         cmocka_unit_test(test_forbidden_call_breaks_a_recording),
+        cmocka_unit_test(test_memory_is_reused_in_order),
+        cmocka_unit_test(test_recording_takes_no_memory_of_the_pool),
         cmocka_unit_test(test_driver_tells_of_its_devices),
         cmocka_unit_test(test_first_device_of_hip_is_current),
     };
