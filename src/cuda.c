@@ -436,16 +436,16 @@ static kpk_status leave(const struct kpk_i_gpu *gpu, int device, intptr_t saved,
     return st;
 }
 
+/* The destination's device is current. */
 static hipError_t copy_peer_async(void *dst, int dst_device, const void *src,
                                   int src_device, size_t nbytes,
                                   hipStream_t stream)
 {
-    CUcontext to = NULL;
     CUcontext from = NULL;
-    CUresult error = find_primary(dst_device, &to);
+    const CUcontext to =
+        atomic_load_explicit(&primary[dst_device], memory_order_acquire);
+    const CUresult error = find_primary(src_device, &from);
 
-    if (error == CUDA_SUCCESS)
-        error = find_primary(src_device, &from);
     if (error != CUDA_SUCCESS)
         return error;
     return CALL(cuMemcpyPeerAsync,

@@ -437,13 +437,14 @@ int cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
 }
 
 /* Memory in use, so that leak checkers find it. */
-static void *kept[512];
+enum { MOST_KEPT = 4096 };
+static void *kept[MOST_KEPT];
 
 static void replace(const void *old, void *with)
 {
     size_t i = 0;
 
-    while (i < 511 && kept[i] != old)
+    while (i < MOST_KEPT - 1 && kept[i] != old)
         i++;
     kept[i] = with;
 }

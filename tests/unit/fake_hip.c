@@ -552,14 +552,15 @@ int hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams *list,
 #endif
 
 /* Memory in use, so that leak checkers find it. */
-static void *kept[512];
+enum { MOST_KEPT = 4096 };
+static void *kept[MOST_KEPT];
 
 static void replace(const void *old, void *with)
 {
     size_t i = 0;
 
     pthread_mutex_lock(&lock);
-    while (i < 511 && kept[i] != old)
+    while (i < MOST_KEPT - 1 && kept[i] != old)
         i++;
     kept[i] = with;
     pthread_mutex_unlock(&lock);

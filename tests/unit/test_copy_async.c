@@ -106,6 +106,24 @@ static void test_peers_are_the_drivers_numbers(void **state)
     assert_ok(kpk_close(other));
 }
 
+/* CUDA makes the other device's context for the copy. */
+static void test_peer_without_a_context_is_told(void **state)
+{
+    char bytes[8] = "";
+    kpk_instance *other;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack_nvidia, 2, &other));
+    assert_ok(kpk_sync(inst, NULL)); /* makes its own */
+    cuda->fail_name = "cuDevicePrimaryCtxRetain";
+    assert_status(kpk_copy_peer_async(inst, bytes, other, bytes, 8, NULL),
+                  KPK_ERR_DRIVER);
+    assert_message("from device 2 to device 3: cuDevicePrimaryCtxRetain "
+                   "returned");
+    cuda->fail_name = NULL;
+    assert_ok(kpk_close(other));
+}
+
 static void test_no_copy_between_hip_and_cuda(void **state)
 {
     char bytes[8];
@@ -222,6 +240,7 @@ static void test_current_device_has_kpacks_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ON(cuda, test_peer_without_a_context_is_told), /* before all others */
         ON(hip, test_bytes_go_there_and_back_in_the_stream),
         ON(cuda, test_bytes_go_there_and_back_in_the_stream),
         ON(hip, test_no_bytes_never_reach_the_driver),

@@ -125,6 +125,8 @@ static void test_handle_made_anew_is_another_stream(void **state)
     assert_ok(kpk_free_async(inst, second, &other));
     assert_ok(kpk_free_async(inst, ptr, of));
     assert_ok(kpk_stream_destroy(inst, of));
+    assert_ok(kpk_stream_create(inst, 0, &of));
+    assert_ok(kpk_stream_destroy(inst, of));
     fake->not_ready = 1;
     assert_ptr_equal(get(64, &other), second);
     assert_ptr_not_equal(get(64, of), ptr);
@@ -170,6 +172,67 @@ static void test_sizes_are_rounded_by_six_percent_at_most(void **state)
     check_info(0, 0);
     assert_int_equal(fake->live, 0);
     assert_ok(kpk_pool_trim(inst));
+}
+
+/* More blocks than the table of those in use has places. */
+static void test_many_blocks_are_found_again(void **state)
+{
+    enum { MANY = 1500 };
+    static void *blocks[MANY];
+
+    (void)state;
+    for (int i = 0; i < MANY; i++)
+        blocks[i] = get(64, NULL);
+    check_info(MANY * 512, 0);
+    for (int i = 0; i < MANY; i++)
+        assert_ok(kpk_free_async(inst, blocks[i], NULL));
+    check_info(0, MANY * 512);
+}
+
+/* Each thread has a stream of its own, and finds its bytes as it left them. */
+static void *allocate_and_free(void *of)
+{
+    enum { ROUNDS = 200, NBYTES = 600 };
+    unsigned char *blocks[3] = {NULL};
+    const unsigned char mark = *(unsigned char *)of;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        unsigned char **b = &blocks[i % 3];
+
+        for (int k = 0; *b && k < NBYTES; k++)
+            if ((*b)[k] != mark)
+                return of;
+        if (kpk_free_async(inst, *b, of) != KPK_OK ||
+            kpk_malloc_async(inst, NBYTES, of, (void **)b) != KPK_OK)
+            return of;
+        memset(*b, mark, NBYTES);
+    }
+    for (int i = 0; i < 3; i++)
+        if (kpk_free_async(inst, blocks[i], of) != KPK_OK)
+            return of;
+    return NULL;
+}
+
+static void test_threads_share_the_pool(void **state)
+{
+    enum { NTHREADS = 8 };
+    pthread_t threads[NTHREADS];
+    unsigned char streams[NTHREADS];
+    void *failed;
+
+    (void)state;
+    for (int i = 0; i < NTHREADS; i++) {
+        streams[i] = (unsigned char)(i + 1);
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, allocate_and_free, &streams[i]),
+            0);
+    }
+    for (int i = 0; i < NTHREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_ok(kpk_pool_trim(inst));
+    check_info(0, 0);
 }
 
 static void test_no_bytes_and_too_many(void **state)
@@ -366,6 +429,8 @@ int main(void)
         ON(hip, test_handle_made_anew_is_another_stream),
         ON(hip, test_per_thread_stream_is_each_threads_own),
         ON(hip, test_sizes_are_rounded_by_six_percent_at_most),
+        ON(hip, test_many_blocks_are_found_again),
+        ON(hip, test_threads_share_the_pool),
         ON(hip, test_no_bytes_and_too_many),
         ON(hip, test_full_device_gets_idle_blocks_back),
         ON(hip, test_failing_trim_keeps_the_blocks),
