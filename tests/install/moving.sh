@@ -61,8 +61,7 @@ case " ${MODULES:-affine vector_add} " in *" affine "*)
     pair kernel_cache "$B" "$all" "$B/hsaco" 'x[776] = 3107'
     ;;
 esac
-# shellcheck disable=SC2086
-pair globals "$B/ways" "$all" "$B/ways/hsaco" '8 blocks counted to 24' $hip
+pair globals "$B/ways" "$all" "$B/ways/hsaco" '8 blocks counted to 24'
 # topksoftmax's kernels are for two processors, both simulated.
 export LD_LIBRARY_PATH="$H/sim:${LD_LIBRARY_PATH-}"
 pair topksoftmax "$B/asm" gfx942,gfx950 "$B/asm/tree" ' 83 0.2739   38 0.2573'

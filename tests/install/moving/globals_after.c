@@ -1,6 +1,5 @@
-/* globals_after.c - the same with kpack; events are HIP's as before */
+/* globals_after.c - the same with kpack */
 #include "after.h"
-#include "before.h"
 
 #include <kpack/ways.h>
 
@@ -9,7 +8,7 @@ static unsigned count(kpk_instance *gpu, void *saw, int nblocks)
     const kpk_kernel *count_in;
     const unsigned three = 3;
     unsigned last;
-    hipEvent_t start, stop;
+    void *start, *stop;
     float ms;
     kpk_launch_options options = {
         .shape = {{(uint32_t)nblocks, 1, 1}, {64, 1, 1}, 0},
@@ -17,17 +16,17 @@ static unsigned count(kpk_instance *gpu, void *saw, int nblocks)
 
     OK(kpk_kernel_get(gpu, "count_in", &count_in));
     OK(kpk_global_write(gpu, "counter", "step", 0, &three, sizeof(three)));
-    HIP(hipEventCreate(&start));
-    HIP(hipEventCreate(&stop));
-    HIP(hipEventRecord(start, NULL));
+    OK(kpk_event_create(gpu, 0, &start));
+    OK(kpk_event_create(gpu, 0, &stop));
+    OK(kpk_event_record(gpu, start, NULL));
     OK(kpk_launch_ex(count_in, &options, KPK_ARGS(saw)));
-    HIP(hipEventRecord(stop, NULL));
-    HIP(hipEventSynchronize(stop));
-    HIP(hipEventElapsedTime(&ms, start, stop));
+    OK(kpk_event_record(gpu, stop, NULL));
+    OK(kpk_event_sync(gpu, stop));
+    OK(kpk_event_elapsed(gpu, start, stop, &ms));
     fprintf(stderr, "%g ms\n", (double)ms);
     OK(kpk_copy_from(gpu, &last, (unsigned *)saw + nblocks - 1, sizeof(last)));
-    HIP(hipEventDestroy(start));
-    HIP(hipEventDestroy(stop));
+    OK(kpk_event_destroy(gpu, start));
+    OK(kpk_event_destroy(gpu, stop));
     return last;
 }
 
