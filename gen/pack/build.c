@@ -1,11 +1,13 @@
 /* build.c - what a module is made of: the words of `kpack-gen module` */
 #include "pack/build.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/sha256.h"
+#include "base/unwaited.h"
 #include "pack/alias.h"
 #include "pack/objects_agree.h"
 #include "pack/source.h"
@@ -99,6 +101,12 @@ static const struct {
     {"taken", read_taken, false},
 };
 
+static void warn_of(void *path, const char *function, uint64_t offset)
+{
+    fprintf(stderr, "%s: warning: %s at +0x%" PRIx64 ": " UNWAITED_ADVICE "\n",
+            (const char *)path, function, offset);
+}
+
 static bool read_object(struct build *b, const char *target, const char *path)
 {
     char error[CODEOBJ_ERROR_MAX];
@@ -113,6 +121,7 @@ static bool read_object(struct build *b, const char *target, const char *path)
             fprintf(stderr, "kpack-gen: %s is given twice\n", target);
             return false;
         }
+    unwaited_find(co->data, co->nbytes, warn_of, co->path);
     if (codeobj_take_target(co, target))
         return true;
     fprintf(stderr, "%s: is for %s, not for %s\n", path, co->target, target);

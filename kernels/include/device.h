@@ -12,6 +12,7 @@
  *   wave_size() lane_id() shfl*()   lanes; groups of 32 on any wave
  *   Pack, load_pack() ...           memory in pieces of up to 16 bytes
  *   LDS_BYTES(name)                 the launch's dynamic shared memory
+ *   fence_release() fence_acquire() around flags and counts of all blocks
  *   KPK_TARGET_WAVE ...             what the target has (target_features.h)
  *
  * A wave is 32 or 64 lanes, and code must be right for both: all lane exchanges
@@ -267,6 +268,35 @@ DEV void wave_sync()
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
     __builtin_amdgcn_wave_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+#endif
+}
+
+/*
+ * What this work-item, and what it has seen, is there for the whole device
+ * before an atomic that follows: for a flag or a count that tells others.
+ *
+ * LLVM 22.1.8 leaves out the wait for buffer_wbl2 where nothing else is under
+ * way, so gfx90a, gfx942 and gfx950 get a wait of their own.
+ */
+DEV void fence_release()
+{
+#if KPK_NVIDIA
+    __threadfence();
+#else
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+#if KPK_TARGET_MFMA >= 2
+    asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+#endif
+#endif
+}
+
+/* After an atomic that has read such a flag or count. */
+DEV void fence_acquire()
+{
+#if KPK_NVIDIA
+    __threadfence();
+#else
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
 #endif
 }
 

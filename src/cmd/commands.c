@@ -68,7 +68,10 @@ const struct command commands[] = {
      "object must decompress and be for the target that it is labelled with; "
      "and a library must find each of its translation units. The hashes "
      "detect damage, not tampering: whoever can change the code can change "
-     "its hash."},
+     "its hash. Code for gfx90a, gfx942 and gfx950 is looked through for a "
+     "fault of LLVM 22: a fence whose write-back no wait follows, so that a "
+     "flag may be seen before the data. It is warned of, with kernel and "
+     "offset, and does not change the status."},
     {"prune", "FILE.a", "op", 1, 1, cmd_prune, "take targets out of an archive",
      "Takes code objects out of an archive, except those that `--keep` names. "
      "Of a module that has none for just that target, all stay that such a GPU "

@@ -9,7 +9,9 @@
 
 #include "base/sm_table.h"
 #include "base/target_table.h"
+#include "base/unwaited.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -143,6 +145,24 @@ struct totals {
     size_t ndamaged;
 };
 
+static void print_unwaited(void *found, const char *function, uint64_t offset)
+{
+    const struct found *object = found;
+
+    printf("  WARNING: module %s for %s, %s at +0x%" PRIx64 ": " UNWAITED_ADVICE
+           "\n",
+           object->module, object->target, function, offset);
+}
+
+static void json_unwaited(void *found, const char *function, uint64_t offset)
+{
+    (void)found;
+    json_open(NULL, '{');
+    json_string("function", function);
+    json_number("offset", offset);
+    json_close('}');
+}
+
 /* Decodes and hashes; prints what is wrong. */
 static struct totals check_objects(const struct scan *scan,
                                    const struct found *const *list, size_t n,
@@ -153,8 +173,8 @@ static struct totals check_objects(const struct scan *scan,
     for (size_t i = 0; i < n; i++) {
         unsigned char *bytes = NULL;
         const char *fault = scan_content(scan, list[i], &bytes);
+        const size_t nbytes = fault ? 0 : list[i]->head.nbytes;
 
-        free(bytes);
         totals.nbytes += list[i]->head.nbytes;
         totals.stored_nbytes += list[i]->head.stored_nbytes;
         totals.ndamaged += fault != NULL;
@@ -165,11 +185,17 @@ static struct totals check_objects(const struct scan *scan,
             json_bool("whole", !fault);
             if (fault)
                 json_string("fault", fault);
+            json_open("unwaited", '[');
+            unwaited_find(bytes, nbytes, json_unwaited, NULL);
+            json_close(']');
             json_close('}');
         } else if (fault) {
             printf("  DAMAGED: module %s for %s, at byte %zu: %s\n",
                    list[i]->module, list[i]->target, list[i]->at, fault);
+        } else {
+            unwaited_find(bytes, nbytes, print_unwaited, (void *)list[i]);
         }
+        free(bytes);
     }
     return totals;
 }

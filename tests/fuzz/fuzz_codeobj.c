@@ -1,5 +1,6 @@
 /* fuzz_codeobj.c - any bytes as a code object, for the generator */
 #include "base/target_id.h"
+#include "base/unwaited.h"
 #include "mutate.h"
 #include "object.h"
 
@@ -9,8 +10,15 @@ static void use(struct codeobj *co)
                 co->cov == 3);
 }
 
+static void note(void *user, const char *function, uint64_t offset)
+{
+    (void)user;
+    FUZZ_ASSERT(*function && offset % 4 == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
+    unwaited_find(data, nbytes, note, NULL);
     return fuzz_object(data, nbytes, use);
 }
 

@@ -131,9 +131,9 @@ DEV void argmax_row(const T *logits, u32 *index, u64 *work, u32 n, u32 block,
     best = team_reduce(t, scratch, 0, best, larger());
     if (threadIdx.x == 0) {
         atomicMax(&work[0], best);
-        __threadfence(); /* before this block counts as done */
+        fence_release(); /* before this block counts as done */
         if (atomicAdd(&work[1], 1ull) == (u64)blocks - 1) {
-            __threadfence();
+            fence_acquire();
             *index = ~(u32)atomicExch(&work[0], 0ull);
             atomicExch(&work[1], 0ull);
         }
