@@ -135,7 +135,7 @@ static bool check_groups(struct wave *w, const struct sim_alloc *a,
         sim_order_flag(w, addr, n, FLAG_WRITE);
     else if (how == ACCESS_ATOMIC)
         sim_order_flag(w, addr, n, FLAG_UPDATE);
-    if (loads)
+    if (loads || (how == ACCESS_READ && w->insn && sim_order_begins_swap(w)))
         return true;
     if (!sim_races_note(w->run->races, w->group->index, addr, n,
                         stores ? RACE_ATOMIC : kinds[how],

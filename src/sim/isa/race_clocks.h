@@ -2,6 +2,7 @@
 #ifndef SIM_ISA_RACE_CLOCKS_H
 #define SIM_ISA_RACE_CLOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of an operation under way. */
@@ -16,6 +17,8 @@ struct race_order {
     /* Of the running instruction: */
     uint64_t released; /* when it wrote a flag; 0: it has not */
     uint64_t seen;
+    uint64_t load_pc; /* the last load asked for by sim_order_begins_swap() */
+    bool begins_swap;
 };
 
 #endif

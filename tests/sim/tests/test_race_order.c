@@ -270,6 +270,22 @@ static const struct {
      "s_waitcnt vmcnt(0)\n"
      "global_atomic_add v3, v4, s[4:5] offset:2048",
      NULL},
+    /* a compare-and-swap holds the load against memory, if it is of the same
+     * place
+     */
+    {"gfx90a",
+     "global_load_dword v5, v3, s[4:5] offset:2048\n"
+     "s_waitcnt vmcnt(0)\n"
+     "v_add_u32 v4, v5, v7\n"
+     "global_atomic_cmpswap v6, v3, v[4:5], s[4:5] offset:2048 glc",
+     NULL},
+    {"gfx90a",
+     "global_load_dword v5, v3, s[4:5] offset:2052\n"
+     "s_waitcnt vmcnt(0)\n"
+     "v_add_u32 v4, v5, v7\n"
+     "global_atomic_cmpswap v6, v3, v[4:5], s[4:5] offset:2048 glc\n"
+     "global_atomic_add v3, v4, s[4:5] offset:2052",
+     "updated"},
     /* a flag that the atomics of other groups do not touch */
     {"gfx90a",
      "global_atomic_add v5, v7, v4, s[4:5] offset:2048 glc\n"
