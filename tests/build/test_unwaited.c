@@ -45,7 +45,7 @@ enum { NONE = -1, MOST = 24 };
 
 static const struct {
     const char *what;
-    int at; /* byte offset of the one that is reported */
+    int at; /* byte offset of the place reported */
     unsigned mach;
     uint32_t code[MOST];
 } cases[] = {
@@ -148,7 +148,7 @@ static struct made *make(const uint32_t *code, unsigned mach)
                            .sh_size = sizeof(m->names)};
     memcpy(m->code, code, nbytes);
     memcpy(m->names, "\0kernel\0second", 15);
-    /* Two names of one function are one place. */
+    /* A second name of the function adds no place. */
     m->symbols[1] = (Elf64_Sym){.st_name = 1,
                                 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
                                 .st_shndx = 1,
