@@ -21,6 +21,7 @@ END
 stand_in apt-cache <<'END'
 for name in "$@"; do
     case $name in
+    rocm-device-libs*) [ "$name" != "$LIBS" ] || echo '  Candidate: 1:1' ;;
     *-"$CLANG" | *-"$CLANG"-dev) echo '  Candidate: 1:1' ;;
     *) echo '  Candidate: (none)' ;;
     esac
@@ -37,7 +38,7 @@ END
 stand_in id <<'END'
 echo "${USER_ID:-0}"
 END
-export WORK CLANG=22
+export WORK CLANG=22 LIBS=rocm-device-libs
 PATH=$bin:$PATH
 
 bare() { # a machine on which nothing is installed
@@ -168,6 +169,13 @@ check "make compiles with NVCC=" takes_nvcc
 bare
 check "deps where apt has clang-20" env CLANG=20 gen/deps demo
 check "takes it" has clang-20 lld-20 llvm-20-dev
+bare
+check "deps where apt has the libraries of HIP 7.2" env LIBS=rocm-device-libs-22 gen/deps demo
+check "takes them" has rocm-device-libs-22 libamdhip64-dev
+check "and no older ones" lacks rocm-device-libs
+rm "$WORK/asked"
+check "a second time" gen/deps demo
+check "it asks apt for nothing" nothing_asked
 bare
 refuse "deps where apt has no clang" "no clang between 19 and 22" env CLANG=0 gen/deps demo
 
