@@ -184,6 +184,8 @@ cp "$WORK/app.c" "$jail/src/$name/"
 check "and so does the one of its page" inside cc -I/stage/usr/local/include \
     app.c /stage/usr/local/lib/libkpack.a -ldl -pthread -o app
 check "the command lists the pack" inside /stage/usr/local/bin/kpack list
+check "make uninstall" inside make uninstall PREFIX=/usr/local DESTDIR=/stage
+check "nothing is left of it" test -z "$(find "$jail/stage/usr/local" -type f)"
 refuse "other targets" "this tree holds pack candle, compiled for ARCHS='gfx90a:xnack- gfx942'" \
     inside make ARCHS=gfx1100
 refuse "fewer modules" "with MODULES='vector_add affine'" inside make MODULES=affine
