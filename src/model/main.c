@@ -1,6 +1,6 @@
 /* main.c - runs a language model: a GGUF file and prompts in, text out
  *
- *     model model.gguf --prompt 'The capital of France is'
+ *     model -m model.gguf -p 'The capital of France is'
  *
  * Exit status: 0, or 1 with a sentence on stderr. Text goes to stdout as it is
  * made; progress and speeds go to stderr.
@@ -72,6 +72,44 @@ static size_t unescape(char *line, size_t n)
     return to;
 }
 
+/* The whole of a file, or of standard input, is one prompt. */
+static bool read_text(struct session *s, const char *path, struct fault *fault)
+{
+    const bool named = path && strcmp(path, "-") != 0;
+    FILE *file = named ? fopen(path, "rb") : stdin;
+    char *text = NULL, *bigger;
+    size_t n = 0, room = 0, got = 1;
+    bool good = true;
+
+    if (!file)
+        return fail(fault, "cannot open %s: %s", path, strerror(errno));
+    if (!named && isatty(STDIN_FILENO))
+        (void)fputs("type the prompt; Ctrl-D ends it\n", stderr);
+    path = named ? path : "standard input";
+    while (good && got > 0) {
+        room = 2 * room + 4096;
+        bigger = realloc(text, room);
+        good = bigger || fail(fault, "no memory for the text of %s", path);
+        text = bigger ? bigger : text;
+        got = good ? fread(text + n, 1, room - n, file) : 0;
+        n += got;
+    }
+    if (good && ferror(file))
+        good = fail(fault, "cannot read %s: %s", path, strerror(errno));
+    if (good && n == 0)
+        good = fail(fault, "no prompt: %s is empty; give -p TEXT", path);
+    if (good && memchr(text, 0, n))
+        good = fail(fault, "%s has a byte of value 0", path);
+    /* The line end of `echo` and of editors is no part of the prompt. */
+    n -= good && n > 1 && text[n - 1] == '\n';
+    n -= good && n > 1 && text[n - 1] == '\r';
+    good = good && add_prompt(s, text, n, fault);
+    free(text);
+    if (named)
+        (void)fclose(file);
+    return good;
+}
+
 static bool read_prompts(struct session *s, struct fault *fault)
 {
     const char *path = s->options.prompts;
@@ -81,9 +119,11 @@ static bool read_prompts(struct session *s, struct fault *fault)
     ssize_t n;
     bool good = true;
 
-    if (!path)
+    if (s->options.prompt)
         return add_prompt(s, s->options.prompt, strlen(s->options.prompt),
                           fault);
+    if (!path)
+        return read_text(s, s->options.text, fault);
     if (!file)
         return fail(fault, "cannot open %s: %s", path, strerror(errno));
     while (good && (n = getline(&line, &room, file)) > 0) {
@@ -118,6 +158,23 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
                   total ? (int)(done * 100 / total) : 100);
     if (done >= total)
         (void)fputs("\r\033[K", stderr);
+}
+
+/* A sign of life before the first weights: drivers take seconds to start, and
+ * what is no terminal shows no progress. */
+static void show_start(struct session *s)
+{
+    struct model_options *o = &s->options.model;
+
+    if (s->options.quiet)
+        return;
+    if (isatty(STDERR_FILENO)) {
+        o->progress = show_progress;
+        show_progress(NULL, 0, 1);
+    } else {
+        (void)fprintf(stderr, "loading %s, %.1f MB\n", s->options.file,
+                      (double)s->gguf.nbytes / 1e6);
+    }
 }
 
 static void print_piece(const struct session *s, uint32_t id)
@@ -301,8 +358,7 @@ static bool open_all(struct session *s, struct fault *fault)
         o->model.context = sizes.context < 2048 ? sizes.context : 2048;
     if (o->model.batch < o->model.sequences)
         o->model.batch = o->model.sequences;
-    if (!o->quiet && isatty(STDERR_FILENO))
-        o->model.progress = show_progress;
+    show_start(s);
     if (!model_open(&s->gguf, &o->model, &s->model, fault))
         return false;
     s->load_s = seconds_now() - start;

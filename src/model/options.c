@@ -9,7 +9,7 @@
 enum kind { COUNT, REAL, SEED, TEXT, LIST, CACHE, FLAG };
 
 struct row {
-    const char *name, *value, *help;
+    const char *letter, *name, *value, *help; /* letter: "-p", or "" */
     enum kind kind;
     size_t at; /* in struct options */
     double least, most;
@@ -19,24 +19,26 @@ struct row {
 
 /* clang-format off */
 static const struct row rows[] = {
-    {"--prompt", "TEXT", "what the model goes on from", TEXT, AT(prompt), 0, 0},
-    {"--prompts", "FILE", "a prompt in each line; \\n in it is a line end", TEXT, AT(prompts), 0, 0},
-    {"--tokens", "N", "most tokens to make for each prompt (128)", COUNT, AT(tokens), 1, 1e9},
-    {"--context", "N", "tokens of prompt and answer together (2048, or the model's)", COUNT, AT(model.context), 1, 1e9},
-    {"--batch", "N", "most tokens of a prompt at once (128)", COUNT, AT(model.batch), 1, 65535},
-    {"--sequences", "N", "prompts at once (1)", COUNT, AT(model.sequences), 1, 65535},
-    {"--devices", "LIST", "split the layers over these: 0,1 (0)", LIST, AT(model), 0, 0},
-    {"--cache", "TYPE", "K and V of earlier tokens as f16, q8_0 or q4_0 (f16)", CACHE, AT(model.cache), 0, 0},
-    {"--temperature", "T", "0: the likeliest token always (0)", REAL, AT(sampler.temperature), 0, 1e6},
-    {"--top-k", "K", "choose among the K likeliest; 0: among all (40)", COUNT, AT(sampler.top_k), 0, 1e9},
-    {"--top-p", "P", "among the likeliest that have this share (0.95)", REAL, AT(sampler.top_p), 0, 1},
-    {"--seed", "N", "of the choices (1)", SEED, AT(sampler.seed), 0, 0},
-    {"--unrecorded", NULL, "launch each kernel by itself; else a token's launches are replayed", FLAG, AT(model.unrecorded), 0, 0},
-    {"--plain", NULL, "<|names|> of special tokens in a prompt are plain text", FLAG, AT(plain), 0, 0},
-    {"--ids", NULL, "print token numbers instead of text", FLAG, AT(ids), 0, 0},
-    {"--json", NULL, "print one JSON document at the end", FLAG, AT(json), 0, 0},
-    {"--quiet", NULL, "no progress, no speeds", FLAG, AT(quiet), 0, 0},
-    {"--help", NULL, "print this", FLAG, AT(help), 0, 0},
+    {"-m", "--model", "FILE", "the GGUF file; a word without an option is the same", TEXT, AT(file), 0, 0},
+    {"-p", "--prompt", "TEXT", "what the model goes on from", TEXT, AT(prompt), 0, 0},
+    {"-f", "--file", "FILE", "the whole of a file as the prompt; -, or no prompt: standard input", TEXT, AT(text), 0, 0},
+    {"", "--prompts", "FILE", "a prompt in each line; \\n in it is a line end", TEXT, AT(prompts), 0, 0},
+    {"-n", "--tokens", "N", "most tokens to make for each prompt (128)", COUNT, AT(tokens), 1, 1e9},
+    {"-c", "--context", "N", "tokens of prompt and answer together (2048, or the model's)", COUNT, AT(model.context), 1, 1e9},
+    {"", "--batch", "N", "most tokens of a prompt at once (128)", COUNT, AT(model.batch), 1, 65535},
+    {"", "--sequences", "N", "prompts at once (1)", COUNT, AT(model.sequences), 1, 65535},
+    {"", "--devices", "LIST", "split the layers over these: 0,1 (0)", LIST, AT(model), 0, 0},
+    {"", "--cache", "TYPE", "K and V of earlier tokens as f16, q8_0 or q4_0 (f16)", CACHE, AT(model.cache), 0, 0},
+    {"", "--temperature", "T", "0: the likeliest token always (0)", REAL, AT(sampler.temperature), 0, 1e6},
+    {"", "--top-k", "K", "choose among the K likeliest; 0: among all (40)", COUNT, AT(sampler.top_k), 0, 1e9},
+    {"", "--top-p", "P", "among the likeliest that have this share (0.95)", REAL, AT(sampler.top_p), 0, 1},
+    {"", "--seed", "N", "of the choices (1)", SEED, AT(sampler.seed), 0, 0},
+    {"", "--unrecorded", NULL, "launch each kernel by itself; else a token's launches are replayed", FLAG, AT(model.unrecorded), 0, 0},
+    {"", "--plain", NULL, "<|names|> of special tokens in a prompt are plain text", FLAG, AT(plain), 0, 0},
+    {"", "--ids", NULL, "print token numbers instead of text", FLAG, AT(ids), 0, 0},
+    {"", "--json", NULL, "print one JSON document at the end", FLAG, AT(json), 0, 0},
+    {"", "--quiet", NULL, "no progress, no speeds", FLAG, AT(quiet), 0, 0},
+    {"-h", "--help", NULL, "print this", FLAG, AT(help), 0, 0},
 };
 /* clang-format on */
 
@@ -44,9 +46,10 @@ enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
 void options_help(void)
 {
-    puts("usage: model [OPTIONS] FILE.gguf");
+    puts("usage: model -m FILE.gguf -p TEXT [OPTIONS]");
     for (size_t i = 0; i < NROWS; i++)
-        printf("  %-14s%-6s%s\n", rows[i].name,
+        printf("  %2s%s %-14s%-6s%s\n", rows[i].letter,
+               *rows[i].letter ? "," : " ", rows[i].name,
                rows[i].value ? rows[i].value : "", rows[i].help);
 }
 
@@ -124,6 +127,11 @@ static bool read_value(const struct row *row, const char *text,
                         row->name, text, row->least, row->most);
 }
 
+static bool two_models(const char *one, const char *other, struct fault *fault)
+{
+    return fail(fault, "%s and %s: one model is wanted", one, other);
+}
+
 static bool read_one(int argc, char **argv, int *at, struct options *out,
                      struct fault *fault)
 {
@@ -132,7 +140,8 @@ static bool read_one(int argc, char **argv, int *at, struct options *out,
     for (size_t i = 0; i < NROWS; i++) {
         const struct row *row = &rows[i];
 
-        if (strcmp(name, row->name) != 0)
+        if (strcmp(name, row->name) != 0 &&
+            (!*row->letter || strcmp(name, row->letter) != 0))
             continue;
         if (row->kind == FLAG) {
             *((bool *)((char *)out + row->at)) = true;
@@ -140,12 +149,14 @@ static bool read_one(int argc, char **argv, int *at, struct options *out,
         }
         if (*at + 1 >= argc)
             return fail(fault, "%s wants a value: %s", name, row->help);
+        if (row->at == AT(file) && out->file)
+            return two_models(out->file, argv[*at + 1], fault);
         return read_value(row, argv[++*at], out, fault);
     }
     if (*name == '-')
         return fail(fault, "%s: no such option; --help lists them", name);
     if (out->file)
-        return fail(fault, "%s and %s: one model is wanted", out->file, name);
+        return two_models(out->file, name, fault);
     out->file = name;
     return true;
 }
@@ -165,8 +176,8 @@ bool options_read(int argc, char **argv, struct options *out,
         return true;
     if (!out->file)
         return fail(fault, "no model: give a GGUF file; --help lists options");
-    if (!out->prompt == !out->prompts)
-        return fail(fault, "%s: give --prompt TEXT or --prompts FILE",
-                    out->prompt ? "two kinds of prompts" : "no prompt");
+    if (!!out->prompt + !!out->text + !!out->prompts > 1)
+        return fail(fault, "two kinds of prompts: give --prompt TEXT, --file "
+                           "FILE or --prompts FILE");
     return true;
 }

@@ -6,8 +6,10 @@
 
 struct options {
     const char *file;
-    const char *prompt, *prompts; /* a text; a file with one in each line */
-    uint32_t tokens;              /* most tokens in an answer */
+    /* A text; a file that is one; a file with one in each line. None of them:
+     * standard input is one. */
+    const char *prompt, *text, *prompts;
+    uint32_t tokens; /* most tokens in an answer */
     struct model_options model;
     struct sampler sampler;
     bool json, ids, plain, quiet, help;

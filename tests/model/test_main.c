@@ -57,6 +57,28 @@ static const struct {
      "\"prompt\": \"b\""},
     {"--prompts $D/lines --tokens 1 --json $D/m.gguf", ">$D/out", 0,
      "\"prompt\": \"a\""},
+    /* short options; a text of several lines, less its last line end */
+    {"-m $D/m.gguf -p a -n 1 -c 64 --json", ">$D/out", 0, "\"prompt\": \"a\""},
+    {"-m $D/m.gguf -n 1 -c 1 -p a --json", ">$D/out", 1, "and the context 1"},
+    {"-m $D/m.gguf -n 1 --json", ">$D/out <$D/text", 0,
+     "\"prompt\": \"a\\u000a\\u000ab\""},
+    {"-f - -n 1 --json $D/m.gguf", ">$D/out <$D/text", 0,
+     "\"prompt\": \"a\\u000a\\u000ab\""},
+    {"-f $D/text -n 1 --json $D/m.gguf", ">$D/out", 0,
+     "\"prompt\": \"a\\u000a\\u000ab\""},
+    {"-n 1 $D/m.gguf", ">$D/out </dev/null", 1, "standard input is empty"},
+    {"-f $D/none -n 1 $D/m.gguf", ">$D/out", 1, "/none: No such"},
+    {"-f $D -n 1 $D/m.gguf", ">$D/out", 1, "cannot read "},
+    {"-f $D/zero -n 1 $D/m.gguf", ">$D/out", 1, "has a byte of value 0"},
+    {"-p a -f $D/text $D/m.gguf", ">$D/out", 1, "two kinds of prompts"},
+    {"-p a --prompts $D/lines $D/m.gguf", ">$D/out", 1, "two kinds of prompts"},
+    {"-m $D/m.gguf $D/m.gguf -p a", ">$D/out", 1, "one model is wanted"},
+    {"$D/m.gguf -m $D/m.gguf -p a", ">$D/out", 1, "one model is wanted"},
+    {"-p a", ">$D/out", 1, "no model: give a GGUF file"},
+    {"-m $D/m.gguf -n", ">$D/out", 1, "-n wants a value"},
+    {"-h", ">$D/out", 0, "-m, --model"},
+    /* a sign of life where there is no terminal */
+    {"-p a -n 1 $D/m.gguf", ">$D/out", 0, "m.gguf, 0."},
     /* bytes that are not UTF-8's: overlong, surrogates, above U+10FFFF */
     {"--prompts $D/bytes --tokens 1 --json $D/m.gguf", ">$D/out", 0,
      "\"prompt\": \"\\ufffd\\ufffd|\\ufffd\\ufffd\\ufffd|"
@@ -148,6 +170,7 @@ int main(int argc, char **argv)
     write_file("lines", lines, sizeof(lines) - 1);
     write_file("bytes", odd, sizeof(odd) - 1);
     write_file("zero", zero, sizeof(zero) - 1);
+    write_file("text", "a\n\nb\r\n", 6);
     write_file("blank", "\r\n\n", 3);
     free(bytes);
     tiny.vocabulary = 2048; /* mostly fillers */
