@@ -510,8 +510,8 @@ enum {
 kpk_status kpk_stream_create(kpk_instance *inst, unsigned flags, void **out);
 
 /*
- * kpk_stream_destroy() destroys a stream. It does not wait: the driver ends the
- * work that the stream still has, and then the stream. NULL does nothing. Fails
+ * kpk_stream_destroy() destroys a stream. HIP and CUDA differ in whether it
+ * waits for the stream's work: call kpk_sync() before. NULL does nothing. Fails
  * with KPK_ERR_DRIVER and KPK_ERR_ARG.
  */
 kpk_status kpk_stream_destroy(kpk_instance *inst, void *stream);

@@ -4,10 +4,11 @@
 #
 # The programs of tests/kernels, tests/ways and the demo, and metadata.c, run
 # twice: with the pack as it is, and with its PTX alone, which the driver
-# compiles. With targets of AMD's in ARCHS, those of tests/ways run on a simulated
-# GPU of each and on NVIDIA's in one process. beside.py shares the card with
-# PyTorch, if PEER_PYTHON has it. KPK_CUDA_LIBRARY may name a driver:
-# tests/build/check_gpu.sh gives it stand_in.c, which runs nothing.
+# compiles. test_streams_on_device runs once. With targets of AMD's in ARCHS,
+# those of tests/ways run on a simulated GPU of each and on NVIDIA's in one
+# process. beside.py shares the card with PyTorch, if PEER_PYTHON has it.
+# KPK_CUDA_LIBRARY may name a driver: tests/build/check_gpu.sh gives it
+# stand_in.c, which runs nothing.
 
 ifneq ($(filter check-gpu,$(MAKECMDGOALS)),)
 ifeq ($(KPACK_NV_ARCHS),)
@@ -33,7 +34,7 @@ $(1): $(2) $(3)
 endef
 GPU_KEEP = @mkdir -p $(@D); $(H)/kpack prune $< --keep $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip $(1))) -o $@
 
-GPU_TESTS := $(KERNEL_TESTS) $(H)/test/gpu/metadata $(DEMO_TEST) $(WAYS_TEST)
+GPU_TESTS := $(KERNEL_TESTS) $(H)/test/gpu/metadata $(H)/test/unit/test_streams_on_device $(DEMO_TEST) $(WAYS_TEST)
 $(eval $(call GPU_LINK,$(H)/test/gpu/metadata,$(H)/obj/tests/gpu/metadata.o,$(H)/libkpack.a))
 
 $(H)/ptx/libkpack.a: $(H)/libkpack.a $(H)/kpack

@@ -188,6 +188,8 @@ int cuDeviceGetAttribute(int *out, int attribute, int device)
         [16] = 132,       [95] = 1,    [97] = 232448};
 
     ENTER();
+    if (attribute < 0 || attribute >= 128)
+        return INVALID_VALUE;
     *out = attribute == 75   ? fake_cuda.capability[device - 70] / 10
            : attribute == 76 ? fake_cuda.capability[device - 70] % 10
                              : values[attribute];
