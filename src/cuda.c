@@ -442,7 +442,7 @@ static hipError_t copy_peer_async(void *dst, int dst_device, const void *src,
                                   hipStream_t stream)
 {
     CUcontext from = NULL;
-    const CUcontext to =
+    CUcontext to =
         atomic_load_explicit(&primary[dst_device], memory_order_acquire);
     const CUresult error = find_primary(src_device, &from);
 

@@ -43,8 +43,7 @@ void kpk_i_pool_make(struct kpk_i_pool *pool)
 static size_t size_class(size_t nbytes, size_t *block_nbytes)
 {
     const size_t last = nbytes - 1;
-    unsigned power = KPK_I_POOL_LEAST;
-    size_t step, nth;
+    size_t power = KPK_I_POOL_LEAST, step, nth;
 
     *block_nbytes = (size_t)1 << KPK_I_POOL_LEAST;
     if (nbytes <= *block_nbytes)

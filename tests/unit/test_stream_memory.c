@@ -178,15 +178,16 @@ static void test_sizes_are_rounded_by_six_percent_at_most(void **state)
 static void test_many_blocks_are_found_again(void **state)
 {
     enum { MANY = 1500 };
+    const size_t nbytes = (size_t)MANY * 512;
     static void *blocks[MANY];
 
     (void)state;
     for (int i = 0; i < MANY; i++)
         blocks[i] = get(64, NULL);
-    check_info(MANY * 512, 0);
+    check_info(nbytes, 0);
     for (int i = 0; i < MANY; i++)
         assert_ok(kpk_free_async(inst, blocks[i], NULL));
-    check_info(0, MANY * 512);
+    check_info(0, nbytes);
 }
 
 /* Each thread has a stream of its own, and finds its bytes as it left them. */

@@ -28,7 +28,7 @@ static void begin(struct row *r, int device)
     assert_ok(kpk_open(&kpk_candle, device, &r->inst));
     assert_ok(kpk_kernel_get(r->inst, "vector_add", &r->add));
     assert_ok(kpk_stream_create(r->inst, KPK_STREAM_NON_BLOCKING, &r->stream));
-    assert_ok(kpk_malloc_host(r->inst, 2 * NBYTES, &host));
+    assert_ok(kpk_malloc_host(r->inst, (size_t)2 * NBYTES, &host));
     r->host = host;
     r->shape = kpk_shape_1d(N, 128);
     assert_ok(kpk_malloc(r->inst, NBYTES, &r->a));
