@@ -7,7 +7,6 @@
 #include "unit_checks.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <string.h>
 
 extern const kpk_pack kpk_candle; /* kpack/candle.h has it, too */
@@ -152,81 +151,6 @@ static void test_launch_all_runs_on_all_devices(void **state)
     }
 }
 
-/* ---- a launch on a capturing stream ------------------------------------- */
-
-/* HIP's functions that are needed for it, as the library in use has them. */
-struct graphs {
-    int (*create_stream)(void **stream);
-    int (*begin)(void *stream, int mode);
-    int (*end)(void *stream, void **graph);
-    int (*instantiate)(void **exec, void *graph, void **bad, char *log,
-                       size_t n);
-    int (*launch)(void *exec, void *stream);
-    int (*destroy_exec)(void *exec);
-    int (*destroy_graph)(void *graph);
-    int (*destroy_stream)(void *stream);
-};
-
-static bool find_graphs(struct graphs *g)
-{
-    static const char *const names[] = {
-        "hipStreamCreate",     "hipStreamBeginCapture", "hipStreamEndCapture",
-        "hipGraphInstantiate", "hipGraphLaunch",        "hipGraphExecDestroy",
-        "hipGraphDestroy",     "hipStreamDestroy"};
-    const char *path = NULL;
-    void *found[8] = {NULL};
-    void *hip;
-
-    assert_ok(kpk_driver_info(KPK_HIP, NULL, &path));
-    hip = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    if (!hip)
-        hip = dlopen(NULL, RTLD_LAZY);
-    for (size_t i = 0; i < 8; i++) {
-        found[i] = dlsym(hip, names[i]);
-        if (!found[i])
-            return false;
-    }
-    _Static_assert(sizeof(*g) == sizeof(found), "a pointer for each name");
-    memcpy(g, found, sizeof(*g));
-    return true;
-}
-
-/* Nothing runs while the stream records; each launch of the graph does. */
-static void test_launch_on_a_capturing_stream_is_recorded(void **state)
-{
-    enum { CAPTURE_GLOBAL = 0 };
-    void *stream = NULL, *graph = NULL, *exec = NULL;
-    float wiped[N];
-    struct addition add;
-    struct graphs g;
-    int version;
-
-    (void)state;
-    assert_ok(kpk_driver_info(KPK_HIP, &version, NULL));
-    if (version < 60000000 || !find_graphs(&g)) {
-        printf("left out, this HIP records no launch of a module's kernel\n");
-        return;
-    }
-    begin(&add, 0);
-    assert_int_equal(g.create_stream(&stream), 0);
-    assert_int_equal(g.begin(stream, CAPTURE_GLOBAL), 0);
-    assert_ok(kpk_launch(add.kernel, &add.shape, stream,
-                         KPK_ARGS(add.a, add.b, add.c, add.n)));
-    assert_int_equal(g.end(stream, &graph), 0);
-    assert_ok(kpk_copy_from(add.inst, wiped, add.c, sizeof(wiped)));
-    assert_int_equal(((unsigned char *)wiped)[0], 0xff);
-    assert_int_equal(g.instantiate(&exec, graph, NULL, NULL, 0), 0);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(g.launch(exec, stream), 0);
-        assert_ok(kpk_sync(add.inst, stream));
-        check_sums(&add, "a graph");
-    }
-    assert_int_equal(g.destroy_exec(exec), 0);
-    assert_int_equal(g.destroy_graph(graph), 0);
-    assert_int_equal(g.destroy_stream(stream), 0);
-    end(&add);
-}
-
 /* ---- HIP's word on every kernel ----------------------------------------- */
 
 static void compare_attrs(const kpk_kernel *kernel, const kpk_device *device)
@@ -344,7 +268,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_way_to_launch_computes_the_same),
         cmocka_unit_test(test_launch_all_runs_on_all_devices),
-        cmocka_unit_test(test_launch_on_a_capturing_stream_is_recorded),
         cmocka_unit_test(test_attributes_agree_with_hip_for_every_kernel),
         cmocka_unit_test(test_symbols_are_the_kernels_of_the_tables),
         cmocka_unit_test(test_fault_is_told_when_the_device_is_opened),

@@ -2,9 +2,9 @@
 # way that kpack has
 #
 # For the default targets and gfx950, which has 160 KiB of shared memory, and for
-# NVIDIA's of ARCHS. The tests are C11 against cmocka, and link the HIP runtime
-# for what kpack leaves to it, streams and events; CUDA's driver they find as
-# kpack does (host.c).
+# NVIDIA's of ARCHS. The tests are C11 against cmocka, and link the HIP runtime,
+# whose streams and events they hand to kpack; CUDA's driver they find as kpack
+# does (host.c).
 
 WAYS_B    := $(B)/ways
 WAYS_LIB  := $(WAYS_B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))/libkpack.a
