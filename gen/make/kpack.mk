@@ -780,7 +780,7 @@ kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER) $(PACK_LAUNCHERS)
 # this file makes the pack; so does a makefile that has no target and nothing but
 # settings behind its include of this file.
 KPACK_MAKEFILES := $(filter-out $(KPACK_DEVICE_MK) %/kinds.mk %.d,$(MAKEFILE_LIST))
-KPACK_ENDS_HERE = $(shell awk '/^-?include .*kpack/ {ends = 1; next} !/^[ \t]*(\#|$$)|^[A-Za-z0-9_]+ *[:+?]?=/ {ends = 0} END {print ends ? "ends" : ""}' \
+KPACK_ENDS_HERE = $(shell awk '/^-?include .*kpack/ {ends = 1; next} !/^[ \t]*(\#|$$)|^[A-Za-z0-9_]+ *[:+?]?=|^(if|else|endif)/ {ends = 0} END {print ends ? "ends" : ""}' \
   $(call KPACK_QUOTE,$(firstword $(MAKEFILE_LIST))))
 .DEFAULT_GOAL := $(if $(or $(filter 1,$(words $(KPACK_MAKEFILES))),$(if $(KPACK_GOAL),,$(KPACK_ENDS_HERE))),kpack-pack,$(KPACK_GOAL))
 endif

@@ -130,13 +130,14 @@ check "make: a pack without a makefile" makes 'AR    build/libbare.a' \
 cat >ends.mk <<'END'
 PACK     := ends
 SOURCES  := kernels/brighten.hip
+ifdef PACK
 include $(shell pkg-config --variable=makefile kpack)
 
 # settings of its own may follow
 THEN := this
+endif
 END
-sed -n 'p;/^include/q' ends.mk >more.mk
-echo 'mine: ; @echo mine alone' >>more.mk
+{ cat ends.mk && echo 'mine: ; @echo mine alone'; } >more.mk
 default_goal() { # makefile
     alone make -p -n -f "$1" | sed -n 's/^\.DEFAULT_GOAL := //p'
 }
