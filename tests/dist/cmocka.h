@@ -62,6 +62,7 @@ void kpk_cmocka_skip(void) __attribute__((noreturn));
 #define assert_null(x) assert_true((x) == NULL)
 #define assert_non_null(x) assert_true((x) != NULL)
 #define assert_ptr_equal(a, b) assert_true((const void *)(a) == (b))
+#define assert_ptr_not_equal(a, b) assert_true((const void *)(a) != (b))
 #define assert_int_equal(a, b)                                                 \
     kpk_cmocka_integers((uintmax_t)(a), (uintmax_t)(b), 1, __FILE__, __LINE__)
 #define assert_int_not_equal(a, b)                                             \
