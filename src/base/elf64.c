@@ -76,8 +76,9 @@ const char *elf64_string(const struct elf64 *elf, size_t table, size_t at)
     section = elf64_section(elf, table);
     content =
         section.sh_type == SHT_STRTAB ? elf64_content(elf, &section) : NULL;
+    /* A table ends with a NUL, so every string in it does. */
     if (!content || at >= section.sh_size ||
-        !memchr(content + at, '\0', section.sh_size - at))
+        content[section.sh_size - 1] != '\0')
         return NULL;
     return (const char *)content + at;
 }

@@ -36,6 +36,11 @@ check "nothing for an older one" says "ARCHS=\"compute_80 gfx942 sm_80 sm_90a sm
     "$kpack" select sm_75
 check "verify names NVIDIA's GPUs, too" says "sm_80 sm_86 sm_87 sm_88 sm_89 sm_90" \
     "$kpack" verify "$kpack"
+strip -o "$WORK/app" "$kpack"
+rows() { # [file]: each target's registers and limits
+    "$kpack" info vector_add "$@" | grep -E '^(sm|compute|gfx)[^ ]* .* [0-9]+$'
+}
+check "a program's cubins and PTX are read as AMD's code is" test "$(rows | wc -l)" -eq 4 -a "$(rows)" = "$(rows "$WORK/app")"
 check "second names are the table's" says "kernel add of module" "$kpack" info add
 
 same() { # target extension
