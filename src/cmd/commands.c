@@ -113,7 +113,10 @@ const struct option all_options[] = {
      "processors, and those that these devices run, such as generic ones."},
     {"-k", "GLOB", 'k', "only kernels whose name matches, e.g. -k 'affine_*'",
      NULL},
-    {"-d", "N", 'd', "only device number N", NULL},
+    {"-d", "N", 'd', "only device number N",
+     "Only device number N. Without it, all of them, or of one kernel the "
+     "first "
+     "device that the pack has code for."},
     {"-g", "X[,Y[,Z]]", 'g', "blocks of the grid",
      "Blocks of the grid. Without it, what the kernel's module recommends for "
      "as many elements as the longest buffer has; with `-b`, a thread for each "

@@ -8,16 +8,18 @@
 /* Columns of a line; a word that is longer has a line of its own. */
 enum { WIDTH = 78, LEFT = 32 };
 
-/* A text in lines of WIDTH columns, `indent` of them blank, without the marks
- * of commands.h. The first line begins at column `at`. */
-static void put_wrapped(const char *text, int indent, int at)
+/* A text in lines of WIDTH columns, `indent` of them blank, without the letters
+ * that are marks. The first line begins at column `indent`. */
+static void put_wrapped(const char *text, const char *marks, int indent)
 {
+    int at = indent;
+
     while (*text) {
         const size_t nbytes = strcspn(text, " ");
         int columns = 0;
 
         for (size_t i = 0; i < nbytes; i++)
-            columns += !strchr("`*", text[i]);
+            columns += !strchr(marks, text[i]);
         if (at > indent && at + 1 + columns > WIDTH) {
             printf("\n%*s", indent, "");
             at = indent;
@@ -26,7 +28,7 @@ static void put_wrapped(const char *text, int indent, int at)
             at++;
         }
         for (size_t i = 0; i < nbytes; i++)
-            if (!strchr("`*", text[i]))
+            if (!strchr(marks, text[i]))
                 putchar(text[i]);
         at += columns;
         text += nbytes + strspn(text + nbytes, " ");
@@ -89,7 +91,7 @@ void print_command_help(const struct command *command)
 {
     printf("usage: kpack %s %s%s\n\n", command->name, command->words,
            *command->letters ? " [OPTION]..." : "");
-    put_wrapped(command->about, 0, 0);
+    put_wrapped(command->about, "`*", 0);
     if (*command->letters)
         printf("\noptions:\n");
     for (int i = 0; i < noptions; i++) {
@@ -100,7 +102,10 @@ void print_command_help(const struct command *command)
             continue;
         option_title(option, left, sizeof(left));
         printf("  %-16s  ", left);
-        put_wrapped(option->about ? option->about : option->summary, 20, 20);
+        if (option->about)
+            put_wrapped(option->about, "`*", 20);
+        else
+            put_wrapped(option->summary, "", 20);
     }
     printf("\n`kpack --help` lists all commands, and the exit statuses.\n");
 }

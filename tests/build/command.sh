@@ -104,6 +104,7 @@ check "--help after a command" says "usage: kpack list [FILE] [OPTION]..." "$kpa
 check "help of a command" says "usage: kpack prune FILE.a [OPTION]..." "$kpack" help prune
 check "-h after a command is its own" sh -c "! '$kpack' devices -h | grep -e --keep -e 'exit status:'"
 check "it has the command's options" says "--keep TARGET,..." "$kpack" prune --help
+check "a star is a mark in long texts alone" says "-k 'affine_*'" "$kpack" run --help
 check "in lines that fit" sh -c "! '$kpack' extract --help | grep -E '.{79}'"
 check "help of no command" status 2 "$kpack" help lisp
 check "-V" says "kpack $(sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack.h)" "$kpack" -V
