@@ -4,7 +4,6 @@
  * context of each sequence.
  */
 #include "model.h"
-#include "driver.h"
 #include "layers.h"
 #include "weights.h"
 
@@ -388,10 +387,8 @@ static bool hand_over(struct model *model, size_t from, struct fault *fault)
 
     return add_pending(&model->sizes, a, (uint32_t)model->ntokens, fault) &&
            gpu_wait(a->gpu, fault) && gpu_wait(b->gpu, fault) &&
-           driver_copy_peer(gpu_device(b->gpu), b->value[STREAM],
-                            gpu_device(a->gpu), a->value[STREAM],
-                            model->ntokens * model->sizes.width * sizeof(float),
-                            fault);
+           gpu_copy(b->gpu, b->value[STREAM], a->gpu, a->value[STREAM],
+                    model->ntokens * model->sizes.width * sizeof(float), fault);
 }
 
 static bool run_output(struct model *model, struct fault *fault)

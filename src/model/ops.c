@@ -1,7 +1,7 @@
 /* ops.c - the steps of a model as launches of the pack's kernels */
 #include "ops.h"
 
-#include "driver.h"
+#include "recorder.h"
 
 #include <kpack/candle.h>
 #include <kpack/candle/gemm_plan.h>
@@ -187,6 +187,15 @@ bool gpu_read(struct gpu *gpu, void *to, const void *from, size_t nbytes,
                  "copying from the GPU", fault);
 }
 
+bool gpu_copy(struct gpu *to_gpu, void *to, const struct gpu *from_gpu,
+              const void *from, size_t nbytes, struct fault *fault)
+{
+    return check(kpk_copy_peer_async(to_gpu->inst, to, from_gpu->inst, from,
+                                     nbytes, to_gpu->stream),
+                 "copying from GPU to GPU", fault) &&
+           gpu_wait(to_gpu, fault);
+}
+
 bool gpu_wait(struct gpu *gpu, struct fault *fault)
 {
     return check(kpk_sync(gpu->inst, gpu->stream), "waiting for the GPU",
@@ -198,7 +207,7 @@ bool gpu_wait(struct gpu *gpu, struct fault *fault)
 bool gpu_can_record(struct gpu *gpu)
 {
     if (!gpu->recorder)
-        gpu->recorder = recorder_open(gpu_device(gpu));
+        gpu->recorder = recorder_open(gpu->inst);
     gpu->stream = recorder_stream(gpu->recorder);
     return gpu->recorder;
 }

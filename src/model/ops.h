@@ -29,6 +29,10 @@ bool gpu_write(struct gpu *gpu, void *to, const void *from, size_t nbytes,
                struct fault *fault);
 bool gpu_read(struct gpu *gpu, void *to, const void *from, size_t nbytes,
               struct fault *fault);
+/* Copies between devices of one driver when both have done their work; done
+ * when it returns. */
+bool gpu_copy(struct gpu *to_gpu, void *to, const struct gpu *from_gpu,
+              const void *from, size_t nbytes, struct fault *fault);
 bool gpu_wait(struct gpu *gpu, struct fault *fault);
 
 /* Whether launches can be recorded; from then on they are on a stream for it.
