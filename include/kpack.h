@@ -1602,9 +1602,10 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
  * launches, copies, fills and events, with the values of all arguments and the
  * addresses of all memory. One call launches all of it, any number of times;
  * the memory must stay until the last launch is done. Load the modules of the
- * kernels before (kpk_load()). Graphs are the driver's own handles, and
- * outlive kpk_close(): destroy them before it. One executable graph runs once
- * at a time, and one thread at a time calls with it.
+ * kernels before (kpk_load()). HIP before 6.0 records no kernels. Graphs are
+ * the driver's own handles, and outlive kpk_close(): destroy them before it.
+ * One executable graph runs once at a time, and one thread at a time calls with
+ * it.
  */
 
 /* Which calls are forbidden while the stream records: those that wait, and
@@ -1632,8 +1633,8 @@ typedef enum kpk_capture_state {
  *           graph; it has to wait for them again before the end
  *   out     the graph; give it to kpk_graph_destroy()
  *
- * The stream works again after kpk_capture_end(), also if that failed since
- * the recording was broken.
+ * The stream works again after kpk_capture_end(). If the recording was broken,
+ * destroy the stream: CUDA's works again, HIP's (7.2) refuses all work.
  *
  * kpk_capture_query() tells whether a stream records.
  *

@@ -5,6 +5,8 @@
  */
 #include "unit_checks.h"
 
+#include <stdbool.h>
+
 extern const kpk_pack kpk_candle; /* kpack/candle.h has it, too */
 
 enum { N = 1003, NBYTES = N * sizeof(float) };
@@ -153,23 +155,28 @@ static void test_bytes_reach_a_peer(void **state)
     end(&from);
 }
 
+/* HIP before 6.0 records no launch of a module's kernel, and lets calls pass
+ * that later ones forbid. */
+static bool records(void)
+{
+    kpk_device device;
+    int version;
+
+    assert_ok(kpk_device_get(0, &device));
+    assert_ok(kpk_driver_info(device.platform, &version, NULL));
+    return device.platform != KPK_HIP || version >= 60000000;
+}
+
 static void test_graph_repeats_what_was_recorded(void **unused)
 {
     kpk_capture_state state;
     void *graph, *exec;
     struct row r;
-    int version;
 
     (void)unused;
+    if (!records())
+        skip();
     begin(&r, 0);
-    assert_ok(
-        kpk_driver_info(kpk_instance_device(r.inst)->platform, &version, NULL));
-    if (kpk_instance_device(r.inst)->platform == KPK_HIP &&
-        version < 60000000) {
-        printf("left out, this HIP records no launch of a module's kernel\n");
-        end(&r);
-        return;
-    }
     assert_ok(kpk_capture_begin(r.inst, r.stream, KPK_CAPTURE_THREAD));
     add_in_stream(&r);
     assert_ok(kpk_capture_query(r.inst, r.stream, &state));
@@ -194,6 +201,8 @@ static void test_forbidden_call_breaks_a_recording(void **unused)
     struct row r;
 
     (void)unused;
+    if (!records())
+        skip();
     begin(&r, 0);
     assert_ok(kpk_capture_begin(r.inst, r.stream, KPK_CAPTURE_THREAD));
     assert_status(kpk_sync(r.inst, r.stream), KPK_ERR_DRIVER);
@@ -201,8 +210,10 @@ static void test_forbidden_call_breaks_a_recording(void **unused)
     assert_int_equal(state, KPK_CAPTURE_BROKEN);
     assert_status(kpk_capture_end(r.inst, r.stream, &graph), KPK_ERR_DRIVER);
     assert_ptr_equal(graph, &graph);
-    assert_ok(kpk_malloc(r.inst, 64, &block)); /* all is well again */
+    assert_ok(kpk_malloc(r.inst, 64, &block)); /* forbidden no more */
     assert_ok(kpk_free(r.inst, block));
+    assert_ok(kpk_stream_destroy(r.inst, r.stream)); /* HIP's stays broken */
+    assert_ok(kpk_stream_create(r.inst, 0, &r.stream));
     add_in_stream(&r);
     assert_ok(kpk_sync(r.inst, r.stream));
     check_sums(&r, 1);

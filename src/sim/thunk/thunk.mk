@@ -54,7 +54,7 @@ $(CAPTURES_TEST): $(THUNK_TESTS)/captures $(AGREE) $(SIM_LIB) $(B)/program/gfx94
 SIM_TESTS += $(CAPTURES_TEST)
 
 # The tests that run through AMD's runtime, of a build in folder $(1).
-hip_programs = $(1)/demo $(1)/test/unit/test_on_device $(MODULES:%=$(1)/test/kernels/%)
+hip_programs = $(1)/demo $(addprefix $(1)/test/unit/,test_on_device test_streams_on_device) $(MODULES:%=$(1)/test/kernels/%)
 hip_env = THUNK='$(H)/sim/thunk' SIM='$(H)/sim' AGREE='$(AGREE)' CASES='$(MODULES)'
 
 AMD := $(B)/amd
