@@ -606,9 +606,10 @@ kpk_status kpk_event_elapsed(kpk_instance *inst, void *start, void *stop,
  *   stream                  a stream of the instance's device
  *
  * 0 bytes are a success; the pointers may then be NULL. A copy in a stream that
- * records a graph becomes a part of the graph. Fail with KPK_ERR_DRIVER and
- * KPK_ERR_ARG; kpk_copy_peer_async() also with KPK_ERR_UNSUPPORTED, between
- * devices of HIP and CUDA.
+ * records a graph becomes a part of the graph; HIP does a kpk_copy_peer_async()
+ * at once instead. Fail with KPK_ERR_DRIVER and KPK_ERR_ARG;
+ * kpk_copy_peer_async() also with KPK_ERR_UNSUPPORTED, between devices of HIP
+ * and CUDA.
  */
 kpk_status kpk_copy_to_async(kpk_instance *inst, void *device_dst,
                              const void *host_src, size_t nbytes, void *stream);
