@@ -8,6 +8,7 @@
 #include "decode.h"
 #include "disassemble.h"
 #include "fault_report.h"
+#include "late_lds.h"
 #include "mode.h"
 #include "pending.h"
 #include "work_count.h"
@@ -182,10 +183,12 @@ static void run_one(struct wave *w, struct counts *c)
         sim_mode_obey(w, (enum fp_rule)in->fp);
     if (w->gpr_idx && (in->class == CLASS_VALU || in->class == CLASS_MATRIX))
         run_indexed(w, in);
-    else
+    else if (!w->late || !sim_late_takes(w, in))
         in->run(w, in);
     if (w->pending && w->state != WAVE_FAULTED)
         sim_pending_note(w, in);
+    if (w->late && w->state != WAVE_FAULTED)
+        sim_late_step(w);
     if (w->absent)
         sim_barrier_check_absent(w, in);
 }

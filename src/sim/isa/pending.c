@@ -2,6 +2,7 @@
 #include "pending.h"
 
 #include "fault_report.h"
+#include "late_lds.h"
 #include "race_order.h"
 
 #include <stdio.h>
@@ -243,6 +244,8 @@ static void complete(struct wave *w, enum counter c, unsigned at)
     op->counters &= (uint8_t) ~(1u << second);
     if (op->counters)
         return;
+    if (op->late)
+        sim_late_perform(w, op->late);
     if (w->run->races)
         sim_order_complete(w, op->insn, &op->times);
     if (!op->returns)
@@ -293,6 +296,8 @@ static void issue(struct wave *w, const struct insn *in)
     *op = (struct pending_op){.insn = in, .pc = w->insn_pc, .lanes = w->mask};
     op->returns = in->waits.returns && is_register(&in->op[0]) &&
                   w->run->config.weak != 1;
+    if (w->late && in->waits.lds == LDS_LATE)
+        op->late = sim_late_issued(w);
     if (w->run->races)
         op->times = sim_order_issue(w);
     if (in->op[0].kind == OPERAND_SGPR)

@@ -199,6 +199,22 @@ static void count(struct waits *w, const char *name, const struct insn *in,
     }
 }
 
+/* Exchanges of lanes touch no LDS; what uses more than VGPRs is not kept. */
+static enum lds_use lds_use_of(const char *name, const struct insn *in)
+{
+    const enum kind kind = kind_of(name);
+
+    if (kind == KIND_FLAT || goes_to_lds(name, in))
+        return LDS_AT_ONCE;
+    if (kind != KIND_LDS || strstr(name, "permute") || strstr(name, "swizzle"))
+        return LDS_NOT;
+    return in->flags & F_GDS || strstr(name, "addtid") ||
+                   strstr(name, "append") || strstr(name, "consume") ||
+                   strstr(name, "gws") || strstr(name, "bvh")
+               ? LDS_AT_ONCE
+               : LDS_LATE;
+}
+
 struct waits sim_waits_of(const char *name, const struct insn *in,
                           const struct sim_target *target)
 {
@@ -208,6 +224,7 @@ struct waits sim_waits_of(const char *name, const struct insn *in,
     w.returns = in->class != CLASS_VALU && returns(name, in);
     count(&w, name, in, target);
     w.returns &= w.counter[0] != COUNTER_NONE;
+    w.lds = (uint8_t)lds_use_of(name, in);
     w.reads_vcc = begins(name, "s_cbranch_vcc") || begins(name, "v_div_fmas");
     w.all_lanes = in->dpp.kind != DPP_NONE || in->class == CLASS_MATRIX ||
                   strstr(name, "lane");

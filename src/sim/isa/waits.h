@@ -41,10 +41,14 @@ enum issue_order {
  * loads of one type write a register in their order, without a wait. */
 enum vmem_type { VMEM_NONE, VMEM_PLAIN, VMEM_SAMPLER, VMEM_BVH };
 
+/* How an operation touches LDS: kept by late_lds.h, or behind those kept. */
+enum lds_use { LDS_NOT, LDS_LATE, LDS_AT_ONCE };
+
 struct waits {
     uint8_t counter[2]; /* enum counter, that it adds to */
     uint8_t order[2];   /* enum issue_order, in each */
     uint8_t type;       /* enum vmem_type */
+    uint8_t lds;        /* enum lds_use */
     bool returns;       /* op[0] is written when the operation completes */
     bool all_lanes;     /* it reads lanes that EXEC switches off */
     bool reads_vcc;     /* without naming it; M0 and EXEC no load can write */

@@ -50,6 +50,8 @@ enum {
 struct flight;
 /* Its memory operations under way, see pending.h. */
 struct pending;
+/* Its LDS operations that are not performed, see late_lds.h. */
+struct late;
 
 struct sim_code; /* decoded instructions of one allocation, see code.h */
 
@@ -153,6 +155,7 @@ struct wave {
     const uint8_t *stores;   /* bytes of the running store, if known */
     struct flight *flight;   /* NULL: its work is not counted */
     struct pending *pending; /* NULL: operations complete at once */
+    struct late *late;       /* NULL: LDS performs at once */
     struct race_order order; /* with other groups, if races are looked for */
 };
 

@@ -17,6 +17,7 @@
 #include "../base/touched.h"
 #include "../isa/exec.h"
 #include "../isa/fault_report.h"
+#include "../isa/late_lds.h"
 #include "../isa/lds_marks.h"
 #include "../isa/pending.h"
 #include "../isa/work_count.h"
@@ -65,7 +66,7 @@ struct job {
 
 struct layout {
     uint64_t waves, regs, scratch, scratch_written, lds, lds_written, lds_marks,
-        lds_marks_nbytes, flights, pendings, size;
+        lds_marks_nbytes, flights, pendings, lates, size;
 };
 
 static uint64_t place(uint64_t *size, uint64_t nbytes)
@@ -95,6 +96,8 @@ static struct layout lay_out(const struct run *run)
         l.flights = place(&l.size, n * sizeof(struct flight));
     if (run->config.weak != 1 || run->races)
         l.pendings = place(&l.size, n * sizeof(struct pending));
+    if (run->config.weak != 1)
+        l.lates = place(&l.size, n * sizeof(struct late));
     return l;
 }
 
@@ -182,6 +185,10 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
             w->flight = (struct flight *)(r->memory + l.flights) + i;
         if (l.pendings)
             w->pending = (struct pending *)(r->memory + l.pendings) + i;
+        if (l.lates) {
+            w->late = (struct late *)(r->memory + l.lates) + i;
+            memset(w->late, 0, offsetof(struct late, op));
+        }
         if (!sim_wave_init(w)) {
             sim_fault_raise(w, SIM_FAULT_MEMORY, -1, run->dispatch->kernarg,
                             "the kernarg segment, to be loaded into SGPRs, is "
@@ -210,6 +217,8 @@ static bool round_of_waves(struct group *g)
         if (w->state == WAVE_RUNS)
             yields = false;
     }
+    for (unsigned i = 0; i < g->nwaves && g->waves[i].late && !g->faulted; i++)
+        sim_late_turn(&g->waves[i]);
     return yields;
 }
 

@@ -1,0 +1,162 @@
+/* late_lds.c - LDS operations of a wave that LDS performs later */
+#include "late_lds.h"
+
+#include "mode.h"
+
+enum { TURNS_MOST = 8 };
+
+static struct late_op *op_of(struct late *l, uint64_t number)
+{
+    return &l->op[number % LATE_OPS];
+}
+
+uint64_t sim_late_issued(const struct wave *w)
+{
+    return w->late->issued;
+}
+
+/* ---- registers ---- */
+
+static vreg *register_of(struct wave *w, const struct operand *o, unsigned k)
+{
+    return o->kind == OPERAND_VGPR   ? &w->v[o->reg + k]
+           : o->kind == OPERAND_AGPR ? &w->a[o->reg + k]
+                                     : NULL;
+}
+
+/* The vector registers that an instruction reads; how many. */
+static unsigned sources(struct wave *w, const struct insn *in,
+                        vreg *out[LATE_REGISTERS])
+{
+    unsigned n = 0;
+
+    for (unsigned k = sim_first_source(in); k < in->nops; k++)
+        for (unsigned i = 0; i < (in->op[k].width ? in->op[k].width : 1u);
+             i++) {
+            vreg *r = register_of(w, &in->op[k], i);
+
+            if (r && n < LATE_REGISTERS)
+                out[n++] = r;
+        }
+    return n;
+}
+
+/* The lanes of a register that an instruction's result has. */
+static uint64_t lanes_written(struct wave *w, const struct insn *in,
+                              const vreg *r, uint64_t mask)
+{
+    const struct operand *o = &in->op[0];
+
+    if (!in->waits.returns)
+        return 0;
+    for (unsigned i = 0; i < (o->width ? o->width : 1u); i++)
+        if (register_of(w, o, i) == r)
+            return mask;
+    return 0;
+}
+
+static void copy_lanes(vreg *to, vreg *from, uint64_t lanes)
+{
+    for (uint64_t m = lanes; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+
+        (*to)[lane] = (*from)[lane];
+    }
+}
+
+/* ---- performing ---- */
+
+static void perform_oldest(struct wave *w)
+{
+    struct late_op *op = op_of(w->late, w->late->performed++);
+    const struct insn *in = w->insn;
+    const uint64_t pc = w->insn_pc, mask = w->mask;
+    vreg now[LATE_REGISTERS], *r[LATE_REGISTERS];
+    const unsigned n = sources(w, op->insn, r);
+
+    for (unsigned k = 0; k < n; k++) {
+        memcpy(now[k], *r[k], sizeof(vreg));
+        memcpy(*r[k], op->kept[k], sizeof(vreg));
+    }
+    w->insn = op->insn;
+    w->insn_pc = op->pc;
+    w->mask = op->mask;
+    if (!w->fp_default && w->insn->fp && w->insn->fp != w->fp_now)
+        sim_mode_obey(w, (enum fp_rule)w->insn->fp);
+    op->insn->run(w, op->insn);
+    w->insn = in;
+    w->insn_pc = pc;
+    w->mask = mask;
+    for (unsigned k = n; k-- > 0;) /* a register may be there twice */
+        copy_lanes(r[k], &now[k],
+                   w->full & ~lanes_written(w, op->insn, r[k], op->mask));
+}
+
+void sim_late_perform(struct wave *w, uint64_t number)
+{
+    struct late *l = w->late;
+
+    while (l->performed < number && l->performed < l->issued &&
+           w->state != WAVE_FAULTED)
+        perform_oldest(w);
+    if (l->performed == l->issued)
+        l->turns = 0;
+}
+
+bool sim_late_takes(struct wave *w, const struct insn *in)
+{
+    struct late *l = w->late;
+    struct late_op *op;
+    vreg *r[LATE_REGISTERS];
+    unsigned n;
+
+    if (in->waits.lds == LDS_AT_ONCE)
+        sim_late_perform(w, l->issued);
+    if (in->waits.lds != LDS_LATE)
+        return w->state == WAVE_FAULTED; /* which runs no further */
+    if (l->issued - l->performed == LATE_OPS)
+        sim_late_perform(w, l->performed + 1);
+    op = op_of(l, l->issued++);
+    op->insn = in;
+    op->pc = w->insn_pc;
+    op->mask = w->mask;
+    n = sources(w, in, r);
+    for (unsigned k = 0; k < n; k++)
+        memcpy(op->kept[k], *r[k], sizeof(vreg));
+    return true;
+}
+
+/* ---- chance ---- */
+
+/* True once in `of` times. */
+static bool chance(struct wave *w, unsigned of)
+{
+    struct late *l = w->late;
+
+    if (l->random == 0)
+        l->random = (w->run->config.weak + 1) * UINT64_C(0x9e3779b97f4a7c15) +
+                    (w->group->index << 10) + w->index;
+    l->random = l->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (l->random >> 33) % of == 0;
+}
+
+void sim_late_step(struct wave *w)
+{
+    static const unsigned of[] = {2, 8, 64};
+    const uint64_t seed = w->run->config.weak;
+
+    if (seed && w->late->performed < w->late->issued && chance(w, of[seed % 3]))
+        sim_late_perform(w, w->late->performed + 1);
+}
+
+void sim_late_turn(struct wave *w)
+{
+    struct late *l = w->late;
+
+    if (l->performed == l->issued)
+        return;
+    if (++l->turns >= TURNS_MOST || w->group->nended == w->group->nwaves)
+        sim_late_perform(w, l->issued);
+    else if (w->run->config.weak && chance(w, 2))
+        sim_late_perform(w, l->performed + 1);
+}
