@@ -10,11 +10,6 @@ static struct late_op *op_of(struct late *l, uint64_t number)
     return &l->op[number % LATE_OPS];
 }
 
-uint64_t sim_late_issued(const struct wave *w)
-{
-    return w->late->issued;
-}
-
 /* ---- registers ---- */
 
 static vreg *register_of(struct wave *w, const struct operand *o, unsigned k)
@@ -99,8 +94,47 @@ void sim_late_perform(struct wave *w, uint64_t number)
     while (l->performed < number && l->performed < l->issued &&
            w->state != WAVE_FAULTED)
         perform_oldest(w);
-    if (l->performed == l->issued)
-        l->turns = 0;
+}
+
+static void fill_oldest(struct wave *w)
+{
+    struct late_fill *f = &w->late->fill[w->late->filled++ % LATE_FILLS];
+    const struct insn *in = w->insn;
+    const uint64_t pc = w->insn_pc, mask = w->mask;
+
+    w->insn = f->insn;
+    w->insn_pc = f->pc;
+    w->mask = f->to.lanes;
+    f->fill(w, &f->to, f->nbytes, f->loaded);
+    w->insn = in;
+    w->insn_pc = pc;
+    w->mask = mask;
+}
+
+void sim_late_fill(struct wave *w, uint64_t number)
+{
+    struct late *l = w->late;
+
+    while (l->filled < number && l->filled < l->fills &&
+           w->state != WAVE_FAULTED)
+        fill_oldest(w);
+}
+
+void sim_late_keep(struct wave *w, const struct places *to, unsigned nbytes,
+                   const vreg loaded[4], late_fill_fn *fill)
+{
+    struct late *l = w->late;
+    struct late_fill *f;
+
+    if (l->fills - l->filled == LATE_FILLS)
+        sim_late_fill(w, l->filled + 1);
+    f = &l->fill[l->fills++ % LATE_FILLS];
+    f->insn = w->insn;
+    f->pc = w->insn_pc;
+    f->to = *to;
+    f->nbytes = nbytes;
+    f->fill = fill;
+    memcpy(f->loaded, loaded, sizeof(f->loaded));
 }
 
 bool sim_late_takes(struct wave *w, const struct insn *in)
@@ -144,19 +178,27 @@ void sim_late_step(struct wave *w)
 {
     static const unsigned of[] = {2, 8, 64};
     const uint64_t seed = w->run->config.weak;
+    const struct late *l = w->late;
 
-    if (seed && w->late->performed < w->late->issued && chance(w, of[seed % 3]))
-        sim_late_perform(w, w->late->performed + 1);
+    if (seed && l->performed < l->issued && chance(w, of[seed % 3]))
+        sim_late_perform(w, l->performed + 1);
+    if (seed && l->filled < l->fills && chance(w, of[seed % 3]))
+        sim_late_fill(w, l->filled + 1);
 }
 
 void sim_late_turn(struct wave *w)
 {
     struct late *l = w->late;
 
-    if (l->performed == l->issued)
+    if (l->performed == l->issued && l->filled == l->fills) {
+        l->turns = 0;
         return;
-    if (++l->turns >= TURNS_MOST || w->group->nended == w->group->nwaves)
+    }
+    if (++l->turns >= TURNS_MOST || w->group->nended == w->group->nwaves) {
         sim_late_perform(w, l->issued);
-    else if (w->run->config.weak && chance(w, 2))
+        sim_late_fill(w, l->fills);
+    } else if (w->run->config.weak && chance(w, 2)) {
         sim_late_perform(w, l->performed + 1);
+        sim_late_fill(w, l->filled + 1);
+    }
 }

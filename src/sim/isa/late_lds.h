@@ -8,15 +8,19 @@
  * 1/64. A wave that has no instruction left for it, because it waits at a
  * barrier or has ended, performs its operations within some turns.
  *
+ * A load to LDS reads memory when it is issued, and fills LDS later: any time
+ * until its own wait, whatever the wave's other operations do.
+ *
  * Callers test w->late first, so that nothing is spent without the switch.
  */
 #ifndef SIM_ISA_LATE_LDS_H
 #define SIM_ISA_LATE_LDS_H
 
+#include "lane_places.h"
 #include "wave.h"
 
 /* More operations make the oldest perform; registers of one's sources. */
-enum { LATE_OPS = 16, LATE_REGISTERS = 5 };
+enum { LATE_OPS = 16, LATE_FILLS = 16, LATE_REGISTERS = 5 };
 
 struct late_op {
     const struct insn *insn;
@@ -24,20 +28,38 @@ struct late_op {
     vreg kept[LATE_REGISTERS];
 };
 
+/* Writes what was loaded to LDS: nbytes for each lane. */
+typedef void late_fill_fn(struct wave *w, const struct places *to,
+                          unsigned nbytes, const vreg loaded[4]);
+struct late_fill {
+    const struct insn *insn;
+    uint64_t pc;
+    struct places to;
+    unsigned nbytes;
+    late_fill_fn *fill;
+    vreg loaded[4];
+};
+
 struct late {
     uint64_t issued, performed; /* how many operations */
+    uint64_t fills, filled;     /* how many loads to LDS */
     uint64_t random;
     unsigned turns;              /* since the wave last had none left */
     struct late_op op[LATE_OPS]; /* number k at k % LATE_OPS */
+    struct late_fill fill[LATE_FILLS];
 };
 
 /* Whether an instruction is kept, to be performed later. One that touches LDS
  * and is not kept performs what is older first. */
 bool sim_late_takes(struct wave *w, const struct insn *in);
 
-/* The number of operations so far; all up to a number, performed. */
-uint64_t sim_late_issued(const struct wave *w);
+/* Performs all operations up to a number. */
 void sim_late_perform(struct wave *w, uint64_t number);
+
+/* The same of loads to LDS. The running one is kept with its values. */
+void sim_late_keep(struct wave *w, const struct places *to, unsigned nbytes,
+                   const vreg loaded[4], late_fill_fn *fill);
+void sim_late_fill(struct wave *w, uint64_t number);
 
 /* After each instruction of the wave, and after each turn of its group. */
 void sim_late_step(struct wave *w);

@@ -244,8 +244,10 @@ static void complete(struct wave *w, enum counter c, unsigned at)
     op->counters &= (uint8_t) ~(1u << second);
     if (op->counters)
         return;
-    if (op->late)
+    if (op->late && op->insn->waits.lds == LDS_LATE)
         sim_late_perform(w, op->late);
+    else if (op->late)
+        sim_late_fill(w, op->late);
     if (w->run->races)
         sim_order_complete(w, op->insn, &op->times);
     if (!op->returns)
@@ -297,7 +299,9 @@ static void issue(struct wave *w, const struct insn *in)
     op->returns = in->waits.returns && is_register(&in->op[0]) &&
                   w->run->config.weak != 1;
     if (w->late && in->waits.lds == LDS_LATE)
-        op->late = sim_late_issued(w);
+        op->late = w->late->issued;
+    else if (w->late && in->waits.lds == LDS_FILLED)
+        op->late = w->late->fills;
     if (w->run->races)
         op->times = sim_order_issue(w);
     if (in->op[0].kind == OPERAND_SGPR)

@@ -25,7 +25,7 @@ struct pending_op {
     uint64_t lanes;   /* that get a value */
     uint8_t counters; /* that have not said that it is done; 0: a free slot */
     bool returns;
-    uint64_t late; /* its number among those of late_lds.h; 0: it is none */
+    uint64_t late; /* late_lds.h performs up to this number; 0: nothing */
     struct race_times times;
 };
 

@@ -1,6 +1,7 @@
 /* vmem.c - loads, stores and atomics that vector lanes make */
 #include "vmem.h"
 #include "fault_report.h"
+#include "late_lds.h"
 #include "lds_marks.h"
 #include "work_count.h"
 
@@ -439,6 +440,28 @@ unsigned sim_lds_step(struct form form)
     return form.nbytes > 4 ? 16 : 4; /* 16 for three dwords, too */
 }
 
+static void fill_lds(struct wave *w, const struct places *to, unsigned nbytes,
+                     const vreg loaded[4])
+{
+    const struct extent e = extent_of(w, to, nbytes);
+    uint64_t base;
+    uint8_t *lds = common_lds(w, &e, nbytes, ACCESS_WRITE, &base);
+
+    if (lds)
+        sim_lds_watch(w, to, nbytes, e.side_by_side, loaded);
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+        uint8_t *const at =
+            lds ? lds + to->at[lane]
+                : sim_lds(w, to->at[lane], nbytes, ACCESS_WRITE, lane);
+
+        if (!at)
+            return;
+        for (unsigned d = 0; d < nbytes / 4; d++)
+            memcpy(at + 4 * d, &loaded[d][lane], 4);
+    }
+}
+
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        unsigned step, struct form form)
 {
@@ -449,8 +472,6 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
         (uint64_t)(w->s[SREG_M0] & reach) + (uint64_t)(int64_t)offset;
     struct places to = {.space = SPACE_LDS, .lanes = w->mask};
     vreg loaded[4];
-    uint64_t lds_base;
-    uint8_t *lds;
 
     count(w, p, form.nbytes, WORK_LOADS, &e);
     if (w->flight)
@@ -459,22 +480,10 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
         return;
     LANES(i)
     to.at[i] = start + i * step;
-    const struct extent to_extent = extent_of(w, &to, nbytes);
-
-    lds = common_lds(w, &to_extent, nbytes, ACCESS_WRITE, &lds_base);
-    if (lds)
-        sim_lds_watch(w, &to, nbytes, to_extent.side_by_side, loaded);
-    for (uint64_t m = w->mask; m; m &= m - 1) {
-        const int lane = __builtin_ctzll(m);
-        uint8_t *const at =
-            lds ? lds + to.at[lane]
-                : sim_lds(w, to.at[lane], nbytes, ACCESS_WRITE, lane);
-
-        if (!at)
-            return;
-        for (unsigned d = 0; d < nbytes / 4; d++)
-            memcpy(at + 4 * d, &loaded[d][lane], 4);
-    }
+    if (w->late && w->insn->waits.lds == LDS_FILLED)
+        sim_late_keep(w, &to, nbytes, loaded, fill_lds);
+    else
+        fill_lds(w, &to, nbytes, loaded);
 }
 
 /* ---- stores ---- */

@@ -204,6 +204,9 @@ static enum lds_use lds_use_of(const char *name, const struct insn *in)
 {
     const enum kind kind = kind_of(name);
 
+    if (kind == KIND_VMEM && goes_to_lds(name, in) && !strstr(name, "store") &&
+        !strstr(name, "async")) /* which has a counter of its own */
+        return LDS_FILLED;
     if (kind == KIND_FLAT || goes_to_lds(name, in))
         return LDS_AT_ONCE;
     if (kind != KIND_LDS || strstr(name, "permute") || strstr(name, "swizzle"))

@@ -41,8 +41,9 @@ enum issue_order {
  * loads of one type write a register in their order, without a wait. */
 enum vmem_type { VMEM_NONE, VMEM_PLAIN, VMEM_SAMPLER, VMEM_BVH };
 
-/* How an operation touches LDS: kept by late_lds.h, or behind those kept. */
-enum lds_use { LDS_NOT, LDS_LATE, LDS_AT_ONCE };
+/* How an operation touches LDS: kept by late_lds.h, a load that fills it late,
+ * or behind those kept. */
+enum lds_use { LDS_NOT, LDS_LATE, LDS_FILLED, LDS_AT_ONCE };
 
 struct waits {
     uint8_t counter[2]; /* enum counter, that it adds to */

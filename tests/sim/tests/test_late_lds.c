@@ -2,7 +2,8 @@
  *
  * Litmus tests of two waves. v1 is 4 times the work-item's ID, v2 the place of
  * the same lane of the other wave, v3 is 7, LDS holds zeros. Each work-item
- * stores v5; what is wanted is that all of v5 are 7.
+ * stores v5; what is wanted is that all of v5 are 7. Memory has 7 from byte 512
+ * on.
  */
 #include "asm.h"
 #include "sim/base/host_access.h"
@@ -21,6 +22,13 @@ enum verdict {
     FORBIDDEN, /* v5 is 7 whatever the seed */
     ALLOWED,   /* seeds show another value, and seed 1 does not */
 };
+
+/* A wave's 64 dwords of 7 to its part of LDS. */
+#define LOAD_TO_LDS                                                            \
+    "v_readfirstlane_b32 s6, v1\n"                                             \
+    "s_mov_b32 m0, s6\n"                                                       \
+    "v_or_b32 v4, 0x200, v1\n"                                                 \
+    "global_load_lds_dword v4, s[4:5]\n"
 
 static const struct {
     const char *target, *text;
@@ -49,7 +57,7 @@ static const struct {
      ALLOWED},
     {"gfx942",
      "ds_write_b32 v1, v3\n"
-     "ds_write_b32 v1, v3\n"
+     "ds_read_b32 v6, v1\n"
      "s_waitcnt lgkmcnt(1)\n"
      "s_barrier\n"
      "ds_read_b32 v5, v2\n"
@@ -169,6 +177,29 @@ static const struct {
      "ds_read_b32 v5, v2\n"
      "s_waitcnt lgkmcnt(0)",
      FORBIDDEN},
+    /* a load to LDS is there after its own wait, for its own wave, too */
+    {"gfx942",
+     LOAD_TO_LDS "s_waitcnt vmcnt(0)\n"
+                 "s_barrier\n"
+                 "ds_read_b32 v5, v2\n"
+                 "s_waitcnt lgkmcnt(0)",
+     FORBIDDEN},
+    {"gfx942",
+     LOAD_TO_LDS "s_waitcnt lgkmcnt(0)\n"
+                 "s_barrier\n"
+                 "ds_read_b32 v5, v2\n"
+                 "s_waitcnt lgkmcnt(0)",
+     ALLOWED},
+    {"gfx950",
+     LOAD_TO_LDS "ds_read_b32 v5, v1\n"
+                 "s_waitcnt lgkmcnt(0)",
+     ALLOWED},
+    {"gfx950",
+     LOAD_TO_LDS "global_load_dword v6, v4, s[4:5]\n"
+                 "s_waitcnt vmcnt(1)\n"
+                 "ds_read_b32 v5, v1\n"
+                 "s_waitcnt vmcnt(0) lgkmcnt(0)",
+     FORBIDDEN},
     /* a flag of a wave that has ended, or waits at the barrier, is seen */
     {"gfx942",
      "v_readfirstlane_b32 s6, v1\n"
@@ -187,6 +218,8 @@ static const struct {
      FORBIDDEN},
 };
 
+static bool watches; /* for races: then a fault is another value */
+
 static bool is_gfx12(const char *target)
 {
     return strncmp(target, "gfx12", 5) == 0;
@@ -199,7 +232,7 @@ static bool run(size_t i, uint64_t seed)
     const bool gfx9 = target[3] == '9', gfx12 = is_gfx12(target);
     const unsigned lanes = gfx9 ? 64 : 32;
     struct sim_alloc *a =
-        sim_mem_alloc(0, MOST * sizeof(uint32_t), 256, SIM_MEM_DEVICE);
+        sim_mem_alloc(0, 2 * MOST * sizeof(uint32_t), 256, SIM_MEM_DEVICE);
     char text[2048];
     uint64_t kernarg;
     bool right = true;
@@ -215,7 +248,10 @@ static bool run(size_t i, uint64_t seed)
 
     assert_non_null(a);
     memset(a->bytes, 0, MOST * sizeof(uint32_t));
-    sim_mem_mark_written(a->base, MOST * sizeof(uint32_t));
+    for (size_t k = MOST; k < 2 * (size_t)MOST; k++)
+        memcpy(a->bytes + k * sizeof(uint32_t), &(uint32_t){7},
+               sizeof(uint32_t));
+    sim_mem_mark_written(a->base, 2 * MOST * sizeof(uint32_t));
     kernarg = a->base;
     snprintf(
         text, sizeof(text),
@@ -235,7 +271,10 @@ static bool run(size_t i, uint64_t seed)
         cases[i].text,
         gfx9 || target[4] == '0' ? "global_store_dword" : "global_store_b32");
     sim_config_mutable()->weak = seed;
-    if (!asm_dispatch(&l))
+    sim_config_mutable()->races = watches;
+    right = asm_dispatch(&l);
+    sim_config_mutable()->races = false;
+    if (!right && (!watches || l.fault.kind != SIM_FAULT_RACE))
         fail_msg("%s, seed %u: %s\n%s", target, (unsigned)seed, cases[i].text,
                  l.fault.text);
     sim_config_mutable()->weak = 1;
@@ -276,6 +315,19 @@ static void test_what_is_allowed_shows(void **state)
     }
 }
 
+/* Seed 0 and KPK_SIM_RACES find each of them, and nothing else. */
+static void test_a_missing_wait_is_a_race(void **state)
+{
+    (void)state;
+    watches = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        if (!strstr(cases[i].text, "wait:") &&
+            !strstr(cases[i].text, "v5, v1") &&
+            run(i, 0) != (cases[i].other == FORBIDDEN))
+            fail_msg("%s: %s", cases[i].target, cases[i].text);
+    watches = false;
+}
+
 static void test_seed_1_is_the_plain_run(void **state)
 {
     (void)state;
@@ -297,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_forbidden_never_shows),
         cmocka_unit_test(test_what_is_allowed_shows),
+        cmocka_unit_test(test_a_missing_wait_is_a_race),
         cmocka_unit_test(test_seed_1_is_the_plain_run),
         cmocka_unit_test(test_a_seed_repeats),
     };
