@@ -43,6 +43,7 @@ enum { OF_ATOMICS, OF_LOADS, OF_STORES, NRELEASES };
 struct group_order {
     struct releases releases[NRELEASES];
     uint32_t clock;
+    uint32_t written_back;     /* stores before this clock are */
     uint64_t seen;             /* time of the newest flag that it has read */
     uint64_t l0_drop, l1_drop; /* `seen` when it last dropped them */
 };
@@ -163,15 +164,24 @@ static void add_release(struct races *r, struct releases *of, uint32_t clock)
     of->list[of->n++] = (struct release){r->now, clock};
 }
 
+void sim_races_write_back(struct races *r, uint64_t group, uint32_t clock)
+{
+    struct group_order *g = &r->groups[group];
+
+    if (clock > g->written_back)
+        g->written_back = clock;
+}
+
 uint64_t sim_races_release(struct races *r, uint64_t group, uint32_t done,
-                           uint32_t written_back)
+                           bool writes_through)
 {
     struct group_order *g = &r->groups[group];
 
     r->now++;
     add_release(r, &g->releases[OF_ATOMICS], g->clock + 1);
     add_release(r, &g->releases[OF_LOADS], done);
-    add_release(r, &g->releases[OF_STORES], written_back);
+    add_release(r, &g->releases[OF_STORES],
+                writes_through ? done : g->written_back);
     return r->now;
 }
 
@@ -222,7 +232,7 @@ void sim_races_meet(struct races *r, uint64_t group)
 {
     const uint32_t all = r->groups[group].clock + 1;
 
-    sim_races_see(r, group, sim_races_release(r, group, all, all));
+    sim_races_see(r, group, sim_races_release(r, group, all, true));
     sim_races_drop(r, group, true, true);
 }
 

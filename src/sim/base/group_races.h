@@ -49,11 +49,15 @@ void sim_races_free(struct races *r);
 uint32_t sim_races_clock(const struct races *r, uint64_t group);
 void sim_races_tick(struct races *r, uint64_t group);
 
+/* A write-back that a group issued at this clock is done: its stores before are
+ * at the device, whichever wave made them. */
+void sim_races_write_back(struct races *r, uint64_t group, uint32_t clock);
+
 /* A group writes a flag, by one instruction: its accesses before clock `done`
- * are complete, its stores before clock `written_back` at the device. Atomics
- * up to now are both. The answer is for sim_races_flag(). */
+ * are complete, and if `writes_through` its stores need no write-back. Atomics
+ * up to now are at the device. The answer is for sim_races_flag(). */
 uint64_t sim_races_release(struct races *r, uint64_t group, uint32_t done,
-                           uint32_t written_back);
+                           bool writes_through);
 void sim_races_flag(struct races *r, uint64_t at, unsigned n, uint64_t time);
 
 /* When the flag at [at, at + n) was last written, 0 for never. */

@@ -13,7 +13,6 @@ struct race_times {
 
 struct race_order {
     uint32_t oldest; /* clock of the oldest operation under way; 0: none is */
-    uint32_t written_back; /* of the last write-back that is done */
     /* Of the running instruction: */
     uint64_t released; /* when it wrote a flag; 0: it has not */
     uint64_t seen;

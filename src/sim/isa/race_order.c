@@ -28,8 +28,7 @@ void sim_order_flag(struct wave *w, uint64_t at, unsigned n,
         const uint32_t done = o->oldest ? o->oldest : sim_races_clock(r, group);
 
         o->released = sim_races_release(
-            r, group, done,
-            sim_scope_rules(w->target)->write_back ? o->written_back : done);
+            r, group, done, !sim_scope_rules(w->target)->write_back);
     }
     sim_races_flag(r, at, n, o->released);
 }
@@ -92,10 +91,8 @@ struct race_times sim_order_issue(struct wave *w)
 void sim_order_complete(struct wave *w, const struct insn *in,
                         const struct race_times *times)
 {
-    struct race_order *o = &w->order;
-
     if (in->waits.returns)
         sim_races_see(w->run->races, w->group->index, times->seen);
-    if (in->reach & REACH_WRITES_BACK && times->clock > o->written_back)
-        o->written_back = times->clock;
+    if (in->reach & REACH_WRITES_BACK)
+        sim_races_write_back(w->run->races, w->group->index, times->clock);
 }

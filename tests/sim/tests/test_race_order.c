@@ -164,6 +164,8 @@ static const char *text_of(const struct family *f, const char *without,
     return text;
 }
 
+static unsigned nwaves = 1; /* of a group */
+
 static bool run(const char *target, const char *text, struct asm_launch *l)
 {
     const bool gfx9 = strncmp(target, "gfx9", 4) == 0;
@@ -179,7 +181,7 @@ static bool run(const char *target, const char *text, struct asm_launch *l)
                              .wave_size = gfx9 ? 64 : 32,
                              .text = text,
                              .groups = 3,
-                             .block = gfx9 ? 64 : 32,
+                             .block = nwaves * (gfx9 ? 64 : 32),
                              .nregs = 64,
                              .accum_offset = 32,
                              .kernarg = &kernarg,
@@ -316,6 +318,33 @@ static void test_atomics_and_hints_order_nothing_else(void **state)
     }
 }
 
+/* Each wave stores and fences, then one of them writes the flag for all: the
+ * last group reads what the second wave of group 0 wrote.
+ */
+static void test_each_wave_fences_for_itself(void **state)
+{
+#define BY_ALL(fence)                                                          \
+    "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n"               \
+    "v_lshlrev_b32 v1, 2, v0\nv_mov_b32 v3, 0\nv_mov_b32 v4, 1\n"              \
+    "s_lshl_b32 s8, s2, 9\nv_add_u32 v8, s8, v1\n"                             \
+    "global_store_dword v8, v0, s[4:5]\n" fence "s_waitcnt vmcnt(0)\n"         \
+    "s_barrier\n"                                                              \
+    "v_readfirstlane_b32 s9, v1\n"                                             \
+    "s_cmp_lg_u32 s9, 0\ns_cbranch_scc1 end\n"                                 \
+    "s_mov_b64 exec, 1\n"                                                      \
+    "global_atomic_add v5, v3, v4, s[4:5] offset:2048 sc0\n"                   \
+    "s_waitcnt vmcnt(0)\nv_readfirstlane_b32 s7, v5\ns_mov_b64 exec, -1\n"     \
+    "s_cmp_lg_u32 s7, 2\ns_cbranch_scc1 end\n"                                 \
+    "buffer_inv sc1\n"                                                         \
+    "global_load_dword v6, v1, s[4:5] offset:256\n"                            \
+    "end: s_nop 0\n"
+    (void)state;
+    nwaves = 2;
+    expect("gfx942", BY_ALL("buffer_wbl2 sc1\n"), NULL);
+    expect("gfx942", BY_ALL(""), "buffer_wbl2 sc1");
+    nwaves = 1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_each_part_of_them_is_needed),
         cmocka_unit_test(test_what_does_less_does_not_order),
         cmocka_unit_test(test_atomics_and_hints_order_nothing_else),
+        cmocka_unit_test(test_each_wave_fences_for_itself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
