@@ -42,12 +42,12 @@ static bool has_better(const kpk_module *module, const char *target)
     return cmd_find_module(kpk_module_name(module), target) != module;
 }
 
-/* The second word is a module's name, unless it is a file: a path, or the name
- * of a file that is no module's. */
+/* The second word is a file if no module has the name, and it is a path or the
+ * name of a file that is there. Imported packs have modules such as k/scale. */
 static bool is_file(const char *word)
 {
-    return strchr(word, '/') ||
-           (!kpk_pack_find(cmd_pack, word) && access(word, F_OK) == 0);
+    return !kpk_pack_find(cmd_pack, word) &&
+           (strchr(word, '/') || access(word, F_OK) == 0);
 }
 
 int cmd_select(const struct options *options)

@@ -25,7 +25,7 @@ check "there are rows" test "$(grep -c '^hip' "$WORK/table")" -gt 50
 grep -E '^(kpk|KPK)_' "$WORK/table" | sort -u >"$WORK/names"
 while read -r name; do
     check "$name is declared" grep -qE \
-        "^[a-z].*[ *]$name\(|^ *(#define )?$name( = |, )|#define $name " \
+        "^[a-z].*[ *]$name\(|^ *(#define )?$name( = |, )|#define $name |^} $name;" \
         include/kpack.h
 done <"$WORK/names"
 finish
