@@ -239,7 +239,8 @@ static void complete(struct wave *w, enum counter c, unsigned at)
     struct pending_op *op = &p->op[p->queue[c][at]];
     const bool second = op->insn->waits.counter[0] != c;
 
-    memmove(&p->queue[c][at], &p->queue[c][at + 1], p->nqueue[c] - at - 1u);
+    memmove(&p->queue[c][at], &p->queue[c][at + 1],
+            (p->nqueue[c] - at - 1u) * sizeof(p->queue[c][0]));
     p->nqueue[c]--;
     op->counters &= (uint8_t) ~(1u << second);
     if (op->counters)
@@ -311,7 +312,7 @@ static void issue(struct wave *w, const struct insn *in)
 
         if (c == COUNTER_NONE)
             continue;
-        p->queue[c][p->nqueue[c]++] = (uint8_t)slot;
+        p->queue[c][p->nqueue[c]++] = (uint16_t)slot;
         op->counters |= (uint8_t)(1u << k);
     }
     p->nreturns += op->returns;

@@ -16,8 +16,9 @@
 #include "waits.h"
 #include "wave.h"
 
-/* More than any counter holds: the card makes a wave wait at its most. */
-enum { PENDING_MOST = 64, PENDING_OPS = 3 * PENDING_MOST };
+/* More than any counter holds: the card makes a wave wait at its most. An
+ * operation has a slot while one of the counters still holds it. */
+enum { PENDING_MOST = 64, PENDING_OPS = (NUM_COUNTERS - 1) * PENDING_MOST };
 
 struct pending_op {
     const struct insn *insn;
@@ -34,7 +35,7 @@ struct pending {
     unsigned newest;   /* slot */
     bool overlaps;     /* two of them may write one register */
     struct pending_op op[PENDING_OPS];
-    uint8_t queue[NUM_COUNTERS][PENDING_MOST]; /* of slots, oldest first */
+    uint16_t queue[NUM_COUNTERS][PENDING_MOST]; /* of slots, oldest first */
     uint8_t nqueue[NUM_COUNTERS];
     uint64_t v[512], a[512], s[NUM_SREGS]; /* lanes that are poison */
 };

@@ -195,6 +195,16 @@ static const struct {
      "s_barrier\n"
      "v_mov_b32 v3, v2",
      "reads v2"},
+    /* three counters full, and one more operation */
+    {"gfx1201",
+     ".rept 64\nglobal_store_b32 v1, v1, s[4:5]\n.endr\n"
+     ".rept 64\nds_store_b32 v1, v1\n.endr\n"
+     ".set i, 8\n"
+     ".rept 64\ns_load_b32 s[i], s[4:5], 0x0\n.set i, i + 1\n.endr\n"
+     "global_load_b32 v2, v1, s[4:5]\n"
+     "s_wait_loadcnt 0x0\n"
+     "v_mov_b32 v3, v2",
+     NULL},
     /* a store's data may be overwritten at once */
     {"gfx942",
      "global_store_dword v1, v1, s[4:5]\n"
