@@ -2,49 +2,9 @@
  * driver says of a device; on both drivers */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "unit_checks.h"
+#include "both_fakes.h"
 
-#include "fake_cuda.h"
-#include "fake_hip.h"
-#include "test_pack.h"
-
-#include <stdlib.h>
-
-static struct fake_hip *fake;
-static struct fake_cuda *cuda;
-static kpk_instance *inst;
 static int stream; /* only its address counts */
-
-static int open_on_hip(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    fake_cuda_reset(cuda);
-    return kpk_open(&test_pack, 1, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int open_on_cuda(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    fake_cuda_reset(cuda);
-    return kpk_open(&test_pack_nvidia, 3, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int close_inst(void **state)
-{
-    (void)state;
-    fake->fail_name = NULL;
-    return kpk_close(inst) == KPK_OK && fake->live == 0 && cuda->live == 0 &&
-                   fake->nviolations == 0 && cuda->nviolations == 0
-               ? 0
-               : -1;
-}
-
-static int is_hip(void)
-{
-    return kpk_instance_device(inst)->platform == KPK_HIP;
-}
 
 static void check_stream(void)
 {
@@ -232,11 +192,6 @@ static void test_current_device_has_kpacks_number(void **state)
     assert_int_equal(device, 3);
 }
 
-/* clang-format off */
-#define ON(driver, test)                                                       \
-    {#test " on " #driver, test, open_on_##driver, close_inst, NULL}
-/* clang-format on */
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,10 +210,7 @@ int main(void)
         ON(cuda, test_memory_and_attributes_are_of_the_device),
         ON(hip, test_current_device_has_kpacks_number),
     };
-    char path[FAKE_PATH_MAX];
 
-    fake = fake_hip_load("fake_hip.so");
-    cuda = fake_cuda_load(path);
-    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    load_both_fakes();
     return cmocka_run_group_tests_name("copy_async", tests, NULL, NULL);
 }

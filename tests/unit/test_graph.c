@@ -1,49 +1,10 @@
 /* test_graph.c - recording streams and graphs, on both drivers */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "unit_checks.h"
-
-#include "fake_cuda.h"
-#include "fake_hip.h"
+#include "both_fakes.h"
 #include "hip.h"
-#include "test_pack.h"
 
-#include <stdlib.h>
-
-static struct fake_hip *fake;
-static struct fake_cuda *cuda;
-static kpk_instance *inst;
 static int stream, other; /* addresses alone count */
-
-static int open_on_hip(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    return kpk_open(&test_pack, 1, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int open_on_cuda(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    fake_cuda_reset(cuda);
-    return kpk_open(&test_pack_nvidia, 2, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int close_inst(void **state)
-{
-    (void)state;
-    fake->fail_name = NULL;
-    return kpk_close(inst) == KPK_OK && fake->live == 0 && cuda->live == 0 &&
-                   fake->nviolations == 0 && cuda->nviolations == 0
-               ? 0
-               : -1;
-}
-
-static int is_hip(void)
-{
-    return kpk_instance_device(inst)->platform == KPK_HIP;
-}
 
 static void test_recorded_graph_is_launched(void **unused)
 {
@@ -135,11 +96,6 @@ static void test_hip_without_the_functions_is_told(void **unused)
     kpk_i_hip = bound;
 }
 
-/* clang-format off */
-#define ON(driver, test)                                                       \
-    {#test " on " #driver, test, open_on_##driver, close_inst, NULL}
-/* clang-format on */
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,10 +108,7 @@ int main(void)
         ON(hip, test_half_a_graph_is_undone),
         ON(hip, test_hip_without_the_functions_is_told),
     };
-    char path[FAKE_PATH_MAX];
 
-    fake = fake_hip_load("fake_hip.so");
-    cuda = fake_cuda_load(path);
-    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    load_both_fakes();
     return cmocka_run_group_tests_name("graph", tests, NULL, NULL);
 }

@@ -1,42 +1,7 @@
 /* test_stream.c - streams and events, on both drivers */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "unit_checks.h"
-
-#include "fake_cuda.h"
-#include "fake_hip.h"
-#include "test_pack.h"
-
-#include <stdlib.h>
-
-static struct fake_hip *fake;
-static struct fake_cuda *cuda;
-static kpk_instance *inst;
-
-static int open_on_hip(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    return kpk_open(&test_pack, 1, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int open_on_cuda(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    fake_cuda_reset(cuda);
-    return kpk_open(&test_pack_nvidia, 2, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int close_inst(void **state)
-{
-    (void)state;
-    fake->fail_name = NULL;
-    return kpk_close(inst) == KPK_OK && fake->live == 0 && cuda->live == 0 &&
-                   fake->nviolations == 0 && cuda->nviolations == 0
-               ? 0
-               : -1;
-}
+#include "both_fakes.h"
 
 static void test_stream_and_event_of_hip_reach_it(void **state)
 {
@@ -168,11 +133,6 @@ static void test_null_handle_is_destroyed(void **state)
     assert_ok(kpk_event_destroy(inst, NULL));
 }
 
-#define ON(driver, test)                                                       \
-    {                                                                          \
-#test " on " #driver, test, open_on_##driver, close_inst, NULL         \
-    }
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,10 +147,7 @@ int main(void)
         ON(hip, test_half_a_creation_is_undone),
         ON(hip, test_null_handle_is_destroyed),
     };
-    char path[FAKE_PATH_MAX];
 
-    fake = fake_hip_load("fake_hip.so");
-    cuda = fake_cuda_load(path);
-    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    load_both_fakes();
     return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

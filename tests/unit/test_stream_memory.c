@@ -1,46 +1,12 @@
 /* test_stream_memory.c - the pool: who gets which block, and when */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "unit_checks.h"
-
-#include "fake_cuda.h"
-#include "fake_hip.h"
+#include "both_fakes.h"
 #include "hip.h"
-#include "test_pack.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
-static struct fake_hip *fake;
-static struct fake_cuda *cuda;
-static kpk_instance *inst;
 static int stream, other; /* addresses alone count */
-
-static int open_on_hip(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    fake_cuda_reset(cuda);
-    return kpk_open(&test_pack, 1, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int open_on_cuda(void **state)
-{
-    (void)state;
-    fake_hip_reset(fake);
-    fake_cuda_reset(cuda);
-    return kpk_open(&test_pack_nvidia, 3, &inst) == KPK_OK ? 0 : -1;
-}
-
-static int close_inst(void **state)
-{
-    (void)state;
-    fake->fail_name = cuda->fail_name = NULL;
-    return kpk_close(inst) == KPK_OK && fake->live == 0 && cuda->live == 0 &&
-                   fake->nviolations == 0 && cuda->nviolations == 0
-               ? 0
-               : -1;
-}
 
 static void *get(size_t nbytes, void *of)
 {
@@ -414,11 +380,6 @@ static void test_close_tells_what_failed(void **state)
     (void)open_on_hip(NULL);
 }
 
-/* clang-format off */
-#define ON(driver, test)                                                       \
-    {#test " on " #driver, test, open_on_##driver, close_inst, NULL}
-/* clang-format on */
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,10 +404,7 @@ int main(void)
         ON(hip, test_close_gives_all_back),
         ON(hip, test_close_tells_what_failed),
     };
-    char path[FAKE_PATH_MAX];
 
-    fake = fake_hip_load("fake_hip.so");
-    cuda = fake_cuda_load(path);
-    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    load_both_fakes();
     return cmocka_run_group_tests_name("stream_memory", tests, NULL, NULL);
 }
