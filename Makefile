@@ -11,7 +11,7 @@ endif
 
 # `make install` alone installs what was built last: the settings of the make that
 # built it hold, unless they are given again. The archive's rule writes the file.
-REMEMBERED := ARCHS PACK MODULES IMPORT COV COMPRESS EMBED HIPCC ROCM_PATH HIPFLAGS NVCC NVCCFLAGS CC AR CFLAGS LDFLAGS
+REMEMBERED := ARCHS PACK MODULES IMPORT COV COMPRESS EMBED HIPCC ROCM_PATH HIPFLAGS NVCC NVCCFLAGS CC HOSTCC AR CFLAGS LDFLAGS
 given := $(foreach v,$(REMEMBERED),$(if $(filter command environment,$(firstword $(origin $(v)))),$(v)))
 ifeq ($(SAN)$(MAKECMDGOALS),install)
 -include $(or $(strip $(B)),build)/settings.mk
@@ -36,6 +36,7 @@ NVCCFLAGS ?=## more flags for the CUDA compiler
 NVIDIA  ?=## 1: make deps installs the CUDA compiler, too, if there is none
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
+HOSTCC  ?= $(if $(CROSS_PREFIX),cc,$(CC))## C compiler of the build's own tools, which run here (default: CC, or cc where CC is PREFIX-gcc)
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
 DEVICES ?= $(BUILT_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS, by name)
 B       ?= build## folder of everything that is built
@@ -49,6 +50,17 @@ override B := $(or $(strip $(B)),build)
 # target. GPUs of gfx125x are not simulated, or not wholly.
 WIDE_DEVICES := gfx906,gfx908,gfx90a,gfx950,gfx1012,gfx1036,gfx1151,gfx1200
 BUILT_DEVICES = $(if $(filter wide wide-amd,$(ARCHS)),$(WIDE_DEVICES),$(KPACK_DEVICES))
+
+# CC=aarch64-linux-gnu-gcc compiles for another machine, and its ar is beside it.
+CROSS_PREFIX := $(patsubst %gcc,%,$(filter %-gcc,$(lastword $(CC))))
+ifneq ($(CROSS_PREFIX),)
+ifeq ($(origin AR),default)
+AR := $(CROSS_PREFIX)ar
+endif
+endif
+# Tools take the user's flags where one compiler makes all.
+HOSTCFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),-O2,$(CFLAGS))
+HOSTLDFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),,$(LDFLAGS))
 
 # As many jobs as processors, or the jobs of the make above this one. A -j on
 # the command line comes later and wins.
@@ -124,17 +136,17 @@ GEN_SOURCES := $(wildcard gen/*.c $(foreach d,util read pack write,gen/$(d)/*.c)
 GEN_LIBS := -lelf -lmsgpackc -lcjson -lzstd -lz
 $(B)/tool/%.o: %.c
 	@mkdir -p $(@D)
-	@$(CC) $(KPK_CFLAGS) $(CFLAGS) -Igen -MMD -MP -c -o $@ $<
+	@$(HOSTCC) $(KPK_CFLAGS) $(HOSTCFLAGS) -Igen -MMD -MP -c -o $@ $<
 $(H)/obj/gen/%.o: OBJ_CFLAGS = -Igen
 $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
-	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS)
+	@$(HOSTCC) $(HOSTLDFLAGS) -o $@ $^ $(GEN_LIBS)
 
 # It needs the C library alone: trees of prebuilt kernels build it.
 $(B)/kpack-embed: $(B)/tool/gen/embed/kpack-embed.o $(B)/tool/gen/write/blob_symbol.o
-	@$(CC) $(LDFLAGS) -o $@ $^
+	@$(HOSTCC) $(HOSTLDFLAGS) -o $@ $^
 
 $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)))
-	@$(CC) $(LDFLAGS) -pthread -o $@ $^ $(GEN_LIBS)
+	@$(HOSTCC) $(HOSTLDFLAGS) -pthread -o $@ $^ $(GEN_LIBS)
 
 # ---- the library and the command --------------------------------------------
 
@@ -172,6 +184,7 @@ include tests/sim/coverage/coverage.mk
 include tests/sim/programs/programs.mk
 include src/sim/thunk/thunk.mk
 include tests/tests.mk
+include tests/cross.mk
 include tests/branches/branches.mk
 include tests/lint.mk
 include tests/bench/bench.mk

@@ -13,7 +13,7 @@ report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(PACK_HSACOS))
 
 $(B)/tool/gen/report/%.o: KPK_CFLAGS += $(SIM_LLVM_CFLAGS)
 $(REPORT_TOOL): $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/report/*.c) $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)))
-	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS) $(shell $(LLVM_CONFIG) --ldflags --libs)
+	@$(HOSTCC) $(HOSTLDFLAGS) -o $@ $^ $(GEN_LIBS) $(shell $(LLVM_CONFIG) --ldflags --libs)
 
 .PRECIOUS: $(B)/report/%.json
 $(B)/report/%.json: $(B)/hsaco/%.hsaco $(REPORT_TOOL)

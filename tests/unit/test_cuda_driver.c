@@ -12,6 +12,7 @@
 #include "cuda_pack.h"
 #include "fake_cuda.h"
 #include "fake_hip.h"
+#include "run_again.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -584,8 +585,7 @@ static int forked(void)
         (void)setenv("KPK_CUDA_LIBRARY", library, 1);
         (void)setenv("LD_LIBRARY_PATH", "/nowhere", 1);
         (void)setenv("KPK_HIP_LIBRARY", "/nowhere", 1);
-        execl("/proc/self/exe", "test_cuda_driver", name, (char *)NULL);
-        _exit(127);
+        run_again((const char *const[]){name, NULL});
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     if (status != 0)

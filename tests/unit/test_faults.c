@@ -17,6 +17,7 @@
 #include "fake_hip.h"
 #include "header_layout.h"
 #include "hip_api.h"
+#include "run_again.h"
 #include "test_pack.h"
 
 #include <errno.h>
@@ -636,9 +637,7 @@ static void start_again(const char *function, int nth, int error)
         (void)snprintf(which, sizeof(which), "%d", nth);
         (void)setenv("LD_LIBRARY_PATH", "/nowhere", 1);
         (void)setenv("KPK_HIP_LIBRARY", "/nowhere", 1);
-        execl("/proc/self/exe", "test_faults", function, which, number,
-              (char *)NULL);
-        _exit(127);
+        run_again((const char *const[]){function, which, number, NULL});
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (status != 0)

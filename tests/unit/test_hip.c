@@ -12,6 +12,7 @@
 
 #include "fake_hip.h"
 #include "hip.h"
+#include "run_again.h"
 #include "test_pack.h"
 
 #include <dirent.h>
@@ -992,8 +993,7 @@ static void run_in_child(const char *name, const char *variable,
             variable = beside(variable);
         set_or_unset("KPK_HIP_LIBRARY", variable);
         set_or_unset("LD_LIBRARY_PATH", path);
-        execl("/proc/self/exe", "test_hip", name, (char *)NULL);
-        _exit(127);
+        run_again((const char *const[]){name, NULL});
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     if (status != 0)
