@@ -58,6 +58,9 @@ ifeq ($(origin AR),default)
 AR := $(CROSS_PREFIX)ar
 endif
 endif
+WINDOWS := $(findstring mingw,$(CC))$(findstring windows,$(CC))
+EXE := $(if $(WINDOWS),.exe)
+OTHER_OS := $(if $(WINDOWS),posix,windows)
 # Tools take the user's flags where one compiler makes all.
 HOSTCFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),-O2,$(CFLAGS))
 HOSTLDFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),,$(LDFLAGS))
@@ -150,7 +153,8 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 
 # ---- the library and the command --------------------------------------------
 
-LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
+# Of os_*.c one is for the system that CC compiles for.
+LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(filter-out src/os_$(OTHER_OS).c,$(wildcard src/*.c))))
 # What the command reads as the generator does, but for bundles, which need
 # libraries; the command needs the C library alone.
 CMD_BASE := $(filter-out src/base/bundle.c,$(wildcard src/base/*.c))

@@ -10,16 +10,12 @@
  * their like use too, so pointers and streams mix freely with theirs. It is
  * retained the first time that a device is entered, and for ever.
  */
-/* For RTLD_DEFAULT, dladdr and secure_getenv; the name is glibc's. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "cuda.h"
 #include "cuda_api.h"
 #include "error.h"
 #include "library.h"
 #include "process.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +46,7 @@ enum { LAUNCH_PARAM_END = 0, NUM_EXTRA = 5 };
 enum { MAX_DEVICES = 64 };
 
 static int ndevices;
-static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static kpk_i_mutex primary_lock = KPK_I_MUTEX_FRESH;
 static _Atomic(CUcontext) primary[MAX_DEVICES];
 
 static _Thread_local char compile_text[256];
@@ -367,14 +363,14 @@ static CUresult retain_primary(int device)
     CUdevice d = 0;
     CUresult error;
 
-    (void)pthread_mutex_lock(&primary_lock);
+    kpk_i_lock(&primary_lock);
     error = CALL(cuDeviceGet, (&d, device));
     if (error == CUDA_SUCCESS &&
         !atomic_load_explicit(&primary[device], memory_order_relaxed))
         error = CALL(cuDevicePrimaryCtxRetain, (&context, d));
     if (context)
         atomic_store_explicit(&primary[device], context, memory_order_release);
-    (void)pthread_mutex_unlock(&primary_lock);
+    kpk_i_unlock(&primary_lock);
     return error;
 }
 
@@ -596,12 +592,12 @@ struct kpk_i_gpu kpk_i_cuda = {
 
 static const char *file_of_driver(void)
 {
-    Dl_info info = {.dli_fname = NULL};
+    const char *file;
     void *at;
 
     memcpy(&at, &cuda.cuModuleLoadData, sizeof(at));
-    (void)dladdr(at, &info);
-    return info.dli_fname ? info.dli_fname : "a CUDA driver";
+    file = kpk_i_file_with(at);
+    return file ? file : "a CUDA driver";
 }
 
 /* Binds all rows; fails if a needed function is missing. */
@@ -610,7 +606,7 @@ static kpk_status bind_functions(void *handle, const char *what)
     const char *missing = NULL;
 
 #define X(need, name, exported, args)                                          \
-    kpk_i_store_function(&cuda.name, dlsym(handle, #exported));                \
+    kpk_i_store_function(&cuda.name, kpk_i_library_symbol(handle, #exported)); \
     if ((need) && !cuda.name)                                                  \
         missing = #exported;
     KPK_CUDA_TABLE(X)
@@ -666,14 +662,6 @@ static kpk_status start_driver(void)
     return KPK_OK;
 }
 
-/* A toolkit has a stub of that name, which may stand before the driver in the
- * loader's path. */
-static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu/",
-                                      "/usr/lib64/", "/usr/lib/wsl/lib/",
-                                      "/run/opengl-driver/lib/", NULL};
-static const struct kpk_i_library library = {
-    .stem = "libcuda", .newest = 3, .oldest = 1, .folders = folders};
-
 static kpk_status use_handle(void *handle, const char *what)
 {
     kpk_status st = bind_functions(handle, what);
@@ -706,7 +694,7 @@ static bool use_file(const char *name, void *what)
         kpk_i_keep_failure(&search->why);
     }
     if (st != KPK_OK)
-        (void)dlclose(handle);
+        kpk_i_library_close(handle);
     return false;
 }
 
@@ -714,7 +702,7 @@ static kpk_status use_files(void)
 {
     struct search search = {.status = KPK_OK};
 
-    if (kpk_i_each_file(&library, use_file, &search))
+    if (kpk_i_each_file(&kpk_i_cuda_library, use_file, &search))
         return KPK_OK;
     if (search.idle)
         return use_handle(search.idle, "the CUDA driver");
@@ -722,49 +710,45 @@ static kpk_status use_files(void)
         kpk_i_put_back_failure(&search.why);
         return search.status;
     }
-    return kpk_i_fail(KPK_ERR_NO_DRIVER,
-                      "no CUDA driver: there is no libcuda.so.1%s%s%s",
-                      *search.tried.why ? " (" : "", search.tried.why,
-                      *search.tried.why ? ")" : "");
+    return kpk_i_fail(KPK_ERR_NO_DRIVER, "no CUDA driver: %s%s%s%s",
+                      kpk_i_cuda_library.absent, *search.tried.why ? " (" : "",
+                      search.tried.why, *search.tried.why ? ")" : "");
 }
 
 /* A copy that is in the process wins: linked, or loaded privately. */
 static bool use_loaded(kpk_status *st)
 {
-    void *handle = RTLD_DEFAULT;
+    void *handle = KPK_I_PROCESS;
 
-    if (!dlsym(RTLD_DEFAULT, "cuModuleLoadData")) {
-        handle = kpk_i_mapped_library(&library, 0);
+    if (!kpk_i_library_symbol(KPK_I_PROCESS, "cuModuleLoadData")) {
+        handle = kpk_i_library_loaded(&kpk_i_cuda_library, 0);
         if (!handle)
             return false;
     }
     *st = use_handle(handle, "the CUDA driver in this process");
-    if (*st != KPK_OK && handle != RTLD_DEFAULT)
-        (void)dlclose(handle);
+    if (*st != KPK_OK && handle != KPK_I_PROCESS)
+        kpk_i_library_close(handle);
     return true;
 }
 
 static kpk_status use_variable(const char *path)
 {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *handle = kpk_i_library_open(path);
     kpk_status st;
 
-    if (!handle) {
-        const char *why = dlerror();
-
-        return kpk_i_fail(KPK_ERR_NO_DRIVER, "no CUDA driver: %s",
-                          why ? why : path);
-    }
+    if (!handle)
+        return kpk_i_does_not_load("no CUDA driver: ", "KPK_CUDA_LIBRARY",
+                                   path);
     st = use_handle(handle, path);
     /* The handle is kept for the life of the process once it is in use. */
     if (st != KPK_OK)
-        (void)dlclose(handle);
+        kpk_i_library_close(handle);
     return st;
 }
 
 static kpk_status find_and_bind(void)
 {
-    const char *variable = secure_getenv("KPK_CUDA_LIBRARY");
+    const char *variable = kpk_i_secure_getenv("KPK_CUDA_LIBRARY");
     kpk_status st = KPK_OK;
 
     if (variable && !*variable)

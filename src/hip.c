@@ -6,19 +6,11 @@
  * Among the machine's files the first with a device wins: other files may be
  * left from an older release.
  */
-/* For RTLD_DEFAULT, dlinfo and secure_getenv; the name is
- * glibc's. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "hip.h"
 #include "error.h"
 #include "hip_device.h"
 #include "library.h"
 #include "process.h"
-
-#include <dlfcn.h>
-#include <link.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *same_name(const char *hip_name)
 {
@@ -44,20 +36,12 @@ struct kpk_i_gpu kpk_i_hip = {
 /* Older releases are refused. */
 enum { LEAST_VERSION = 50000000 };
 
-/* The newest known is 8, of ROCm 10. */
-static const char *const folders[] = {"/opt/rocm/lib/", NULL};
-static const struct kpk_i_library library = {.stem = "libamdhip64",
-                                             .newest = 20,
-                                             .oldest = 5,
-                                             .folders = folders,
-                                             .root = "/opt/rocm"};
-
 typedef hipError_t get_proc_address(const char *, void **, int, uint64_t,
                                     void *);
 
 /* Where the functions are looked up. */
 struct source {
-    void *handle; /* from dlopen(), or RTLD_DEFAULT, which is NULL */
+    void *handle; /* of a library, or KPK_I_PROCESS */
     get_proc_address *get_proc;
 };
 
@@ -73,27 +57,25 @@ static void look_up(const struct source *from, const char *name, void *slot)
         from->get_proc(name, &address, as_of_version, 0, NULL) != hipSuccess)
         address = NULL;
     if (!address)
-        address = dlsym(from->handle, name);
+        address = kpk_i_library_symbol(from->handle, name);
     kpk_i_store_function(slot, address);
 }
 
 static const char *file_of(const struct kpk_i_gpu *hip)
 {
-    Dl_info info = {.dli_fname = NULL};
+    const char *file;
     void *address;
 
     memcpy(&address, &hip->hipModuleLoadData, sizeof(address));
-    (void)dladdr(address, &info);
-    return info.dli_fname ? info.dli_fname : "a HIP library";
+    file = kpk_i_file_with(address);
+    return file ? file : "a HIP library";
 }
 
 static const char *file_of_handle(void *handle, const char *otherwise)
 {
-    struct link_map *map = NULL;
+    const char *file = kpk_i_library_file(handle);
 
-    if (handle != RTLD_DEFAULT && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0)
-        return map->l_name;
-    return otherwise;
+    return file ? file : otherwise;
 }
 
 /* Binds all rows; false, with a reason, if the library cannot be used. */
@@ -102,8 +84,9 @@ static bool bind_functions(struct source *from, struct kpk_i_text *why)
     struct kpk_i_gpu hip = kpk_i_hip;
     const char *missing = NULL;
 
-    kpk_i_store_function(&from->get_proc,
-                         dlsym(from->handle, "hipGetProcAddress"));
+    kpk_i_store_function(
+        &from->get_proc,
+        kpk_i_library_symbol(from->handle, "hipGetProcAddress"));
 #define X(need, result, name, args)                                            \
     look_up(from, #name, &hip.name);                                           \
     if ((need) && !hip.name)                                                   \
@@ -159,47 +142,41 @@ static kpk_status use_handle(void *handle)
 }
 
 /* A copy that is in the process: linked, preloaded, or loaded privately by
- * someone, which RTLD_DEFAULT does not see. If none can be used no other is
- * loaded beside it. False: the process has no copy. */
+ * someone, which the process as a whole does not see. If none can be used no
+ * other is loaded beside it. False: the process has no copy. */
 static bool use_loaded(kpk_status *st)
 {
-    bool any = dlsym(RTLD_DEFAULT, "hipModuleLoadData") != NULL;
+    bool any = kpk_i_library_symbol(KPK_I_PROCESS, "hipModuleLoadData") != NULL;
     void *handle;
 
     if (any)
-        *st = use_handle(RTLD_DEFAULT);
-    for (size_t i = 0; !(any && *st == KPK_OK) &&
-                       (handle = kpk_i_mapped_library(&library, i)) != NULL;
+        *st = use_handle(KPK_I_PROCESS);
+    for (size_t i = 0;
+         !(any && *st == KPK_OK) &&
+         (handle = kpk_i_library_loaded(&kpk_i_hip_library, i)) != NULL;
          i++) {
         any = true;
         *st = use_handle(handle);
         if (*st != KPK_OK)
-            (void)dlclose(handle);
+            kpk_i_library_close(handle);
     }
     return any;
 }
 
 static kpk_status use_variable(const char *path)
 {
-    struct source from = {dlopen(path, RTLD_NOW | RTLD_LOCAL), NULL};
+    struct source from = {kpk_i_library_open(path), NULL};
     char reason[REASON_NBYTES] = "";
     struct kpk_i_text why = {reason, sizeof(reason)};
     kpk_status st;
 
-    if (!from.handle) {
-        const char *error = dlerror();
-
-        return kpk_i_fail(KPK_ERR_NO_DRIVER,
-                          "KPK_HIP_LIBRARY names %s, which does not load: %s. "
-                          "Correct the variable, or unset it to search the "
-                          "system's libraries",
-                          path, error ? error : "no reason given");
-    }
+    if (!from.handle)
+        return kpk_i_does_not_load("", "KPK_HIP_LIBRARY", path);
     if (bind_functions(&from, &why))
         return KPK_OK;
     st = unusable("KPK_HIP_LIBRARY: ", file_of_handle(from.handle, path),
                   reason);
-    (void)dlclose(from.handle);
+    kpk_i_library_close(from.handle);
     return st;
 }
 
@@ -222,7 +199,7 @@ static bool use_file(const char *name, void *what)
         return false;
     if (!bind_functions(&from, &why)) {
         kpk_i_tried(&search->tried, file_of_handle(from.handle, name), reason);
-        (void)dlclose(from.handle);
+        kpk_i_library_close(from.handle);
         return false;
     }
     (void)kpk_i_hip.hipGetDeviceCount(&ndevices); /* fails without a device */
@@ -235,25 +212,20 @@ static kpk_status use_files(void)
 {
     struct search search = {.idle = NULL};
 
-    if (kpk_i_each_file(&library, use_file, &search))
+    if (kpk_i_each_file(&kpk_i_hip_library, use_file, &search))
         return KPK_OK;
     if (search.idle)
         return use_handle(search.idle);
-    return kpk_i_fail(
-        KPK_ERR_NO_DRIVER,
-        "no HIP runtime on this machine: none of libamdhip64.so.%d to .so.%d "
-        "and libamdhip64.so can be used, in the loader's path, in %s and in "
-        "%s/core-*/lib/%s%s%s. Install ROCm's HIP runtime, 5.0 or newer "
-        "(package hip-runtime-amd, or libamdhip64 in distributions), or set "
-        "KPK_HIP_LIBRARY to the path of a libamdhip64.so",
-        library.newest, library.oldest, folders[0], library.root,
-        *search.tried.why ? " (" : "", search.tried.why,
-        *search.tried.why ? ")" : "");
+    return kpk_i_fail(KPK_ERR_NO_DRIVER,
+                      "no HIP runtime on this machine: %s%s%s%s. %s",
+                      kpk_i_hip_library.absent, *search.tried.why ? " (" : "",
+                      search.tried.why, *search.tried.why ? ")" : "",
+                      kpk_i_hip_library.advice);
 }
 
 static kpk_status find_and_bind(void)
 {
-    const char *variable = secure_getenv("KPK_HIP_LIBRARY");
+    const char *variable = kpk_i_secure_getenv("KPK_HIP_LIBRARY");
     kpk_status st = KPK_OK;
 
     if (kpk_i_program_is_static())

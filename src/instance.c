@@ -77,12 +77,12 @@ kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what)
 
     if (st != KPK_OK)
         return st;
-    (void)pthread_mutex_lock(&inst->lock);
+    kpk_i_lock(&inst->lock);
     st = kpk_i_enter(inst, &saved);
     if (st == KPK_OK) {
         st = work(inst, what);
         st = kpk_i_leave(inst, saved, st);
     }
-    (void)pthread_mutex_unlock(&inst->lock);
+    kpk_i_unlock(&inst->lock);
     return st;
 }

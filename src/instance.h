@@ -4,8 +4,8 @@
 
 #include "gpu.h"
 #include "internal.h"
+#include "os.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #pragma GCC visibility push(hidden)
@@ -17,7 +17,7 @@ struct kpk_i_slot { /* a module in an instance */
     kpk_fit fit;
     size_t rank;                     /* rank of the object's target */
     _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
-    pthread_rwlock_t held;           /* read by who keeps it loaded */
+    kpk_i_rwlock held;               /* read by who keeps it loaded */
     kpk_kernel *kernels;             /* [module->nkernels] */
 };
 
@@ -45,7 +45,7 @@ enum {
 
 struct kpk_i_block; /* see stream_memory.c */
 struct kpk_i_pool {
-    pthread_mutex_t lock; /* of all that follows */
+    kpk_i_mutex lock; /* of all that follows */
     size_t used_nbytes, idle_nbytes;
     struct kpk_i_block *used[KPK_I_POOL_NBUCKETS];
     struct kpk_i_block *idle[KPK_I_POOL_NSIZES];
@@ -55,8 +55,7 @@ struct kpk_instance {
     const struct kpk_i_gpu *gpu;
     int ordinal; /* kpack's number of the device */
     kpk_device device;
-    pthread_mutex_t lock; /* loading and unloading */
-    bool lock_made;
+    kpk_i_mutex lock; /* loading and unloading */
     size_t nslots;
     struct kpk_i_slot *slots; /* sorted by module name */
     kpk_kernel *kernels;      /* every slot's, slot by slot */

@@ -2,22 +2,9 @@
 #ifndef KPK_LIBRARY_H
 #define KPK_LIBRARY_H
 
-#include "internal.h"
+#include "os.h"
 
 #pragma GCC visibility push(hidden)
-
-struct kpk_i_library {
-    const char *stem;   /* "libamdhip64", before ".so" and a number */
-    int newest, oldest; /* numbers to look for */
-    /* Folders to look in after the loader's own, each with its slash, and NULL.
-     */
-    const char *const *folders;
-    const char *root; /* has core-X/lib for each release; may be NULL */
-};
-
-/* The handle of copy number `i` in the process; NULL if there are not so many.
- */
-void *kpk_i_mapped_library(const struct kpk_i_library *library, size_t i);
 
 /* Calls try() with each file name of the library, in order, until it returns
  * true. Returns whether it did. */
@@ -34,6 +21,11 @@ void kpk_i_tried(struct kpk_i_tried *tried, const char *name, const char *why);
 /* The handle of a file, or NULL; that it is there but does not load is noted.
  */
 void *kpk_i_open_library(const char *name, struct kpk_i_tried *tried);
+
+/* The library that a variable names did not load; `what` begins the sentence.
+ */
+kpk_status kpk_i_does_not_load(const char *what, const char *variable,
+                               const char *path);
 
 #pragma GCC visibility pop
 

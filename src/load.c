@@ -190,12 +190,12 @@ static kpk_status wait_for_device(const kpk_instance *inst)
 
 void kpk_i_hold_slot(struct kpk_i_slot *slot)
 {
-    (void)pthread_rwlock_rdlock(&slot->held);
+    kpk_i_read_lock(&slot->held);
 }
 
 void kpk_i_let_go(struct kpk_i_slot *slot)
 {
-    (void)pthread_rwlock_unlock(&slot->held);
+    kpk_i_read_unlock(&slot->held);
 }
 
 /* Kernels are cut off first: none can be launched from a module that goes. Who
@@ -212,9 +212,9 @@ static kpk_status unload_slot(const kpk_instance *inst, struct kpk_i_slot *slot)
     for (size_t i = 0; i < slot->module->nkernels; i++)
         atomic_store_explicit(&slot->kernels[i].function, NULL,
                               memory_order_release);
-    (void)pthread_rwlock_wrlock(&slot->held);
+    kpk_i_write_lock(&slot->held);
     error = inst->gpu->hipModuleUnload(loaded);
-    (void)pthread_rwlock_unlock(&slot->held);
+    kpk_i_write_unlock(&slot->held);
     if (error != hipSuccess)
         return kpk_i_fail_gpu(inst->gpu, "hipModuleUnload", error,
                               "cannot unload module %s from device %d",

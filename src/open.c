@@ -155,7 +155,7 @@ static kpk_status make_kernels(kpk_instance *inst)
         return kpk_i_fail(KPK_ERR_NOMEM, "no memory for %zu kernels", n);
     next = inst->kernels;
     for (size_t i = 0; i < inst->nslots; i++) {
-        static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
+        static const kpk_i_rwlock fresh = KPK_I_RWLOCK_FRESH;
         struct kpk_i_slot *slot = &inst->slots[i];
 
         memcpy(&slot->held, &fresh, sizeof(fresh));
@@ -170,8 +170,6 @@ static void release(kpk_instance *inst)
 {
     if (!inst)
         return;
-    if (inst->lock_made)
-        (void)pthread_mutex_destroy(&inst->lock);
     free(inst->names);
     free(inst->kernels);
     free(inst->slots);
@@ -203,6 +201,7 @@ static kpk_status check_works(const kpk_instance *inst)
 static kpk_status open_on(const kpk_module *const *modules, size_t n,
                           int device, kpk_instance **out)
 {
+    static const kpk_i_mutex fresh = KPK_I_MUTEX_FRESH;
     kpk_instance *inst;
     kpk_status st;
 
@@ -212,6 +211,7 @@ static kpk_status open_on(const kpk_module *const *modules, size_t n,
         goto out;
     }
     inst->ordinal = device;
+    memcpy(&inst->lock, &fresh, sizeof(fresh));
     kpk_i_pool_make(&inst->pool);
     st = kpk_i_find_device(device, &inst->gpu, &inst->device);
     if (st == KPK_OK)
@@ -222,11 +222,6 @@ static kpk_status open_on(const kpk_module *const *modules, size_t n,
     inst->slots = calloc(n ? n : 1, sizeof(*inst->slots));
     if (!inst->slots) {
         st = kpk_i_fail(KPK_ERR_NOMEM, "no memory to open %zu modules", n);
-        goto out;
-    }
-    inst->lock_made = pthread_mutex_init(&inst->lock, NULL) == 0;
-    if (!inst->lock_made) {
-        st = kpk_i_fail(KPK_ERR_NOMEM, "no memory for a lock");
         goto out;
     }
     st = fill_slots(inst, modules);

@@ -12,12 +12,7 @@
  * call. */
 kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void));
 
-bool kpk_i_program_is_static(void);
-
-/* Is the address in the program itself, and in no shared object? */
-bool kpk_i_is_in_program(const void *address);
-
-/* Puts what dlsym() found into a slot for a function pointer. */
+/* Puts what a library's symbol is into a slot for a function pointer. */
 void kpk_i_store_function(void *slot, void *address);
 
 /* Refused in a child of fork() whose parent had found a driver: its threads are

@@ -32,7 +32,7 @@ struct kpk_i_block {
 
 void kpk_i_pool_make(struct kpk_i_pool *pool)
 {
-    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    static const kpk_i_mutex fresh = KPK_I_MUTEX_FRESH;
 
     memcpy(&pool->lock, &fresh, sizeof(fresh));
 }
@@ -337,7 +337,7 @@ static kpk_status locked(kpk_instance *inst, enum work work, size_t nbytes,
 
     if (st != KPK_OK)
         return st;
-    (void)pthread_mutex_lock(&inst->pool.lock);
+    kpk_i_lock(&inst->pool.lock);
     if (work == TAKE)
         st = take(inst, nbytes, stream, &block);
     else if (work == PUT_BACK)
@@ -349,7 +349,7 @@ static kpk_status locked(kpk_instance *inst, enum work work, size_t nbytes,
         *ptr = block->ptr;
     else if (block) /* the current device did not come back */
         untake(inst, find_used(inst, block->ptr));
-    (void)pthread_mutex_unlock(&inst->pool.lock);
+    kpk_i_unlock(&inst->pool.lock);
     return st;
 }
 
@@ -386,22 +386,22 @@ kpk_status kpk_pool_info(kpk_instance *inst, size_t *used_nbytes,
                          size_t *idle_nbytes)
 {
     KPK_I_NEED(inst);
-    (void)pthread_mutex_lock(&inst->pool.lock);
+    kpk_i_lock(&inst->pool.lock);
     if (used_nbytes)
         *used_nbytes = inst->pool.used_nbytes;
     if (idle_nbytes)
         *idle_nbytes = inst->pool.idle_nbytes;
-    (void)pthread_mutex_unlock(&inst->pool.lock);
+    kpk_i_unlock(&inst->pool.lock);
     return KPK_OK;
 }
 
 void kpk_i_pool_forget(kpk_instance *inst, const void *stream)
 {
-    (void)pthread_mutex_lock(&inst->pool.lock);
+    kpk_i_lock(&inst->pool.lock);
     for (size_t i = 0; i < KPK_I_POOL_NSIZES; i++)
         for (struct kpk_i_block *b = inst->pool.idle[i]; b; b = b->next)
             b->in_order = b->in_order && b->stream != stream;
-    (void)pthread_mutex_unlock(&inst->pool.lock);
+    kpk_i_unlock(&inst->pool.lock);
 }
 
 /* All blocks of a list; the first failure is told, and the others are freed

@@ -13,30 +13,23 @@
  * which is kept too, or the module's code object for another target, which is
  * decoded for the occasion and freed.
  */
-/* For dladdr; the name is glibc's. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "unpack.h"
 #include "blob_head.h"
 #include "digest.h"
 #include "error.h"
 #include "module.h"
-#include "process.h"
+#include "os.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* A lock for the module that is decoding, found by its address, so that
  * modules seldom wait for each other; and one for dictionaries, taken last. */
 enum { NLOCKS = 4 };
-static pthread_mutex_t locks[NLOCKS] = {
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
-static pthread_mutex_t dictionary_lock = PTHREAD_MUTEX_INITIALIZER;
+static kpk_i_mutex locks[NLOCKS] = {KPK_I_MUTEX_FRESH, KPK_I_MUTEX_FRESH,
+                                    KPK_I_MUTEX_FRESH, KPK_I_MUTEX_FRESH};
+static kpk_i_mutex dictionary_lock = KPK_I_MUTEX_FRESH;
 
 /* Decoded content; caches point to the bytes. */
 struct content {
@@ -57,7 +50,7 @@ struct reference {
  * again. The child decodes unfinished content again. */
 static void free_locks(void)
 {
-    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    static const kpk_i_mutex fresh = KPK_I_MUTEX_FRESH;
 
     for (int i = 0; i < NLOCKS; i++)
         memcpy(&locks[i], &fresh, sizeof(fresh));
@@ -66,7 +59,7 @@ static void free_locks(void)
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, free_locks);
+    kpk_i_at_fork(free_locks);
 }
 
 static const unsigned char *stored(const struct kpk_blob *blob)
@@ -89,21 +82,12 @@ static struct content *content_of(void *bytes)
 
 static _Atomic(struct content *) all;
 
-/* The shared object, or the program, that an address is in. */
-static const void *object_of(const void *address)
-{
-    Dl_info info = {.dli_fbase = NULL};
-
-    (void)dladdr(address, &info);
-    return info.dli_fbase;
-}
-
 /* Content of a pack in another shared object than this runtime is never freed:
  * the runtime does not learn when that object is closed. */
 static void keep(struct kpk_cache *cache, struct content *content)
 {
     content->cache = cache;
-    if (object_of(cache) == object_of(&all))
+    if (kpk_i_object_with(cache) == kpk_i_object_with(&all))
         content->next = atomic_exchange(&all, content);
     __atomic_store_n(&cache->content, content->bytes, __ATOMIC_RELEASE);
 }
@@ -176,23 +160,13 @@ static kpk_status check_head(const kpk_module *module,
 }
 
 /* Fresh memory costs as much as decoding into it if each of its pages faults by
- * itself; asked for together they cost half. Without MADV_POPULATE_WRITE each
- * page faults. */
+ * itself; asked for together they cost half. */
 static void *allocate(size_t nbytes)
 {
-    char *memory = malloc(nbytes);
-#ifdef MADV_POPULATE_WRITE
-    const long page = sysconf(_SC_PAGESIZE);
+    void *memory = malloc(nbytes);
 
-    if (memory && page > 0) {
-        const size_t mask = (size_t)page - 1;
-        const size_t skip = (size_t)(-(uintptr_t)memory & mask);
-
-        if (nbytes > skip)
-            (void)madvise(memory + skip, (nbytes - skip) & ~mask,
-                          MADV_POPULATE_WRITE);
-    }
-#endif
+    if (memory)
+        kpk_i_touch_pages(memory, nbytes);
     return memory;
 }
 
@@ -240,7 +214,7 @@ static kpk_status use_dictionary(const kpk_module *module,
     out->data = stored(blob);
     if (st != KPK_OK || blob->codec == KPK_CODEC_NONE)
         return st;
-    (void)pthread_mutex_lock(&dictionary_lock);
+    kpk_i_lock(&dictionary_lock);
     out->data = kept(module->dictionary_cache);
     if (!out->data) {
         st = decode(module, blob, &none, &content);
@@ -249,7 +223,7 @@ static kpk_status use_dictionary(const kpk_module *module,
             out->data = content->bytes;
         }
     }
-    (void)pthread_mutex_unlock(&dictionary_lock);
+    kpk_i_unlock(&dictionary_lock);
     return st;
 }
 
@@ -333,9 +307,9 @@ static kpk_status decode_object(const kpk_module *module, size_t object,
 kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
                               const unsigned char **out)
 {
-    static pthread_once_t watching = PTHREAD_ONCE_INIT;
+    static kpk_i_once watching = KPK_I_ONCE_FRESH;
     const struct kpk_blob *blob = module->objects[object].blob;
-    pthread_mutex_t *lock = &locks[((uintptr_t)module >> 6) % NLOCKS];
+    kpk_i_mutex *lock = &locks[((uintptr_t)module >> 6) % NLOCKS];
     kpk_status st = check_head(module, blob);
     struct content *content = NULL;
 
@@ -351,8 +325,8 @@ kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
     *out = kept(&module->caches[object]);
     if (*out)
         return KPK_OK;
-    (void)pthread_once(&watching, watch_forks);
-    (void)pthread_mutex_lock(lock);
+    kpk_i_run_once(&watching, watch_forks);
+    kpk_i_lock(lock);
     *out = kept(&module->caches[object]);
     if (!*out) {
         st = decode_object(module, object, &content);
@@ -361,7 +335,7 @@ kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
             *out = content->bytes;
         }
     }
-    (void)pthread_mutex_unlock(lock);
+    kpk_i_unlock(lock);
     return st;
 }
 

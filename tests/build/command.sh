@@ -269,7 +269,7 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
     check "devices, none" status 3 env KPK_SIM_FAULTS=hipGetDeviceCount=hipErrorNoDevice "$kpack" devices
     check "devices, none, --json" sh -c "KPK_SIM_DEVICES=none KPK_CUDA_LIBRARY= '$kpack' devices --json |
         python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(d[\"devices\"] != [] or \"sees a GPU\" not in d[\"error\"])'"
-    check "devices, a CUDA library that is not there" says "no CUDA driver: /nowhere.so" \
+    check "devices, a CUDA library that is not there" says "no CUDA driver: KPK_CUDA_LIBRARY names /nowhere.so" \
         env KPK_CUDA_LIBRARY=/nowhere.so "$kpack" devices
     check "devices without a HIP runtime" status 3 env KPK_HIP_LIBRARY=/nowhere.so LD_LIBRARY_PATH='' "$kpack" devices
     check "run, a wrong size" says "is 4 bytes, 8 were given" \

@@ -62,7 +62,7 @@ PATHS = ("src", "gen", "include", "kernels/include", "tests")
 
 # Headers that declare functions of several files: a library's interface, the
 # commands of a program.
-LISTS = ("include/kpack.h", "include/kpack/host_code.h", "src/cmd/cmd.h",
+LISTS = ("src/os.h", "include/kpack.h", "include/kpack/host_code.h", "src/cmd/cmd.h",
          "src/cmd/commands.h", "src/sim/hip/kpk_sim.h",
          "tests/sim/tests/hip_test.h")
 

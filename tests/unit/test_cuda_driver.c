@@ -246,7 +246,8 @@ static int absent(void)
     EXPECT(says("the highest number is 1") && !says("CUDA"));
     hip->ndevices = 0;
     EXPECT(kpk_device_get(0, &device) == KPK_ERR_NO_DEVICE);
-    EXPECT(says("nor CUDA (no CUDA driver: /nowhere/libcuda.so.1"));
+    EXPECT(says("nor CUDA (no CUDA driver: KPK_CUDA_LIBRARY names "
+                "/nowhere/libcuda.so.1"));
     return 0;
 }
 
@@ -379,7 +380,8 @@ static int no_reason(void)
 
     speechless = true;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
-    EXPECT(says("no CUDA driver: /nowhere/libcuda.so.1"));
+    EXPECT(
+        says("no CUDA driver: KPK_CUDA_LIBRARY names /nowhere/libcuda.so.1"));
     no_interpreter = true;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("the CUDA driver, a shared library, cannot be loaded into it"));
