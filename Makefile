@@ -58,9 +58,6 @@ ifeq ($(origin AR),default)
 AR := $(CROSS_PREFIX)ar
 endif
 endif
-WINDOWS := $(findstring mingw,$(CC))$(findstring windows,$(CC))
-EXE := $(if $(WINDOWS),.exe)
-OTHER_OS := $(if $(WINDOWS),posix,windows)
 # Tools take the user's flags where one compiler makes all.
 HOSTCFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),-O2,$(CFLAGS))
 HOSTLDFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),,$(LDFLAGS))
@@ -117,8 +114,12 @@ include gen/make/kpack.mk
 H := $(B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+EXE := $(if $(KPACK_WINDOWS),.exe)
+OTHER_OS := $(if $(KPACK_WINDOWS),posix,windows)
+# mingw's own printf() takes C11's formats, that of Windows' C library does not.
+WINDOWS_CFLAGS := $(if $(findstring mingw,$(CC)),-D__USE_MINGW_ANSI_STDIO=1 -D__printf__=__gnu_printf__)
 KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
-  $(call KPACK_QUOTE,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread
+  $(call KPACK_QUOTE,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread $(WINDOWS_CFLAGS)
 
 all: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) cubins ## build libkpack.a, its headers and the kpack command (the default goal)
 .PHONY: all

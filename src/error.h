@@ -29,13 +29,13 @@ void kpk_i_put_back_failure(const struct kpk_i_failure *from);
 
 /* Adds to the message of the failure that was told just now. */
 void kpk_i_fail_more(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
+    __attribute__((format(__printf__, 1, 2)));
 
 /* kpk_i_fail() for a call that returned `error`: "<message>: <call>
  * returned <name> (<number>), <text>". The status is KPK_ERR_DRIVER. */
 kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
                           hipError_t error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    __attribute__((format(__printf__, 4, 5)));
 
 /* Has a failure been told that a fault of a GPU was behind? */
 bool kpk_i_has_faulted(const struct kpk_i_gpu *gpu);
@@ -49,7 +49,7 @@ struct kpk_i_text {
     size_t room;
 };
 void kpk_i_append(struct kpk_i_text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(__printf__, 2, 3)));
 
 /* The driver lacks a function that `what` needs: KPK_ERR_UNSUPPORTED. */
 kpk_status kpk_i_lacks(const struct kpk_i_gpu *gpu, const char *what,

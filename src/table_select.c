@@ -287,7 +287,7 @@ static bool consider(struct best *best, size_t row)
                            (const kpk_number *)&best->table
                                ->cells[row * best->table->ncolumns],
                            query->context);
-        if (isnan(cost))
+        if (!(cost <= HUGE_VAL)) /* not a number */
             cost = HUGE_VAL; /* never less than another row's */
         if (best->found && !(cost < best->cost))
             return false;

@@ -3,13 +3,15 @@
  *   xxd -p -c 32 | kpack-embed xxd OUT SYMBOL FILE...
  *   kpack-embed incbin OUT SYMBOL FILE...
  *   kpack-embed incbin-large OUT SYMBOL FILE...
+ *   kpack-embed incbin-coff OUT SYMBOL FILE...
  *
  * The array concatenates the files. `xxd` reads them as xxd's hex and writes
  * one string literal, which a C compiler reads about 15 times faster than a
  * list of numbers. `incbin` has the assembler read the files, `incbin-large`
- * for the section of large data. Either way a NUL ends the array, for the
- * driver takes PTX as a string. SYMBOL - takes the name that the head at the
- * front of the first file gives (struct kpk_blob).
+ * for the section of large data, `incbin-coff` for Windows' object files.
+ * Either way a NUL ends the array, for the driver takes PTX as a string. SYMBOL
+ * - takes the name that the head at the front of the first file gives (struct
+ * kpk_blob).
  *
  * It needs nothing but the C library: archives of prebuilt kernels build it
  * where they are unpacked. Silent on success. OUT appears complete or not at
@@ -120,11 +122,10 @@ static bool write_literal(FILE *f, const char *symbol,
     return false;
 }
 
-static void write_incbin(FILE *f, const char *symbol, unsigned long long nbytes,
-                         char *const *files, int nfiles, bool large)
+static void begin_elf(FILE *f, const char *symbol, unsigned long long nbytes,
+                      bool large)
 {
     fprintf(f,
-            "/* Written by kpack-embed; do not edit. */\n"
             "__asm__(\".section .%srodata,\\\"a%s\\\"\\n\"\n"
             "        \".p2align 6\\n\"\n"
             "        \".globl %s\\n\"\n"
@@ -134,9 +135,34 @@ static void write_incbin(FILE *f, const char *symbol, unsigned long long nbytes,
             "        \"%s:\\n\"\n",
             large ? "l" : "", large ? "l" : "", symbol, symbol, symbol, symbol,
             nbytes + 1, symbol);
+}
+
+/* The format has neither sizes nor visibility. */
+static void begin_coff(FILE *f, const char *symbol)
+{
+    fprintf(f,
+            "__asm__(\".section .rdata,\\\"dr\\\"\\n\"\n"
+            "        \".p2align 6\\n\"\n"
+            "        \".globl %s\\n\"\n"
+            "        \"%s:\\n\"\n",
+            symbol, symbol);
+}
+
+static void write_incbin(FILE *f, const char *how, const char *symbol,
+                         unsigned long long nbytes, char *const *files,
+                         int nfiles)
+{
+    const bool coff = strcmp(how, "incbin-coff") == 0;
+
+    fputs("/* Written by kpack-embed; do not edit. */\n", f);
+    if (coff)
+        begin_coff(f, symbol);
+    else
+        begin_elf(f, symbol, nbytes, strcmp(how, "incbin-large") == 0);
     for (int i = 0; i < nfiles; i++)
         fprintf(f, "        \".incbin \\\"%s\\\"\\n\"\n", files[i]);
-    fputs("        \".byte 0\\n\"\n        \".previous\\n\");\n", f);
+    fprintf(f, "        \".byte 0\\n\"\n        \"%s\\n\");\n",
+            coff ? ".text" : ".previous");
 }
 
 /* Writes to OUT.tmp and renames, so that a failure leaves no half a file. */
@@ -161,8 +187,7 @@ static bool embed(const char *how, const char *out, const char *symbol,
     if (by_xxd)
         ok = write_literal(f, symbol, nbytes);
     else
-        write_incbin(f, symbol, nbytes, files, nfiles,
-                     strcmp(how, "incbin-large") == 0);
+        write_incbin(f, how, symbol, nbytes, files, nfiles);
     if (ferror(f))
         ok = fail(temporary, "cannot be written");
     if (fclose(f) != 0 && ok)
@@ -180,10 +205,12 @@ int main(int argc, char **argv)
 
     if (argc < 5 ||
         (strcmp(argv[1], "xxd") != 0 && strcmp(argv[1], "incbin") != 0 &&
-         strcmp(argv[1], "incbin-large") != 0)) {
-        fputs("usage: kpack-embed xxd|incbin|incbin-large OUT SYMBOL "
-              "FILE...\n",
-              stderr);
+         strcmp(argv[1], "incbin-large") != 0 &&
+         strcmp(argv[1], "incbin-coff") != 0)) {
+        fputs(
+            "usage: kpack-embed xxd|incbin|incbin-large|incbin-coff OUT SYMBOL "
+            "FILE...\n",
+            stderr);
         return 2;
     }
     if (strcmp(argv[3], "-") != 0)

@@ -636,7 +636,7 @@ endif
 # $(call KPACK_EMBED,OUT,SYMBOL,FILES,xxd or KPACK_INCBIN): an array of files, by
 # xxd or by the assembler. With SYMBOL '-' the array gets the name from the head.
 KPACK_EMBED = $(if $(filter xxd,$(4)),cat $(3) | xxd -p -c 32 |) $(KPACK_EMBED_TOOL) $(4) $(1) $(2) $(3)
-KPACK_INCBIN = incbin$(if $(KPACK_LARGE_DATA),-large)
+KPACK_INCBIN = incbin$(if $(KPACK_WINDOWS),-coff,$(if $(KPACK_LARGE_DATA),-large))
 KPACK_EMBED_HOW = $(if $(filter xxd,$(KPACK_EMBEDDING)),xxd,$(KPACK_INCBIN))
 
 # $(call KPACK_EMBED_RULES,TARGET/MODULE,MEMBER): C and object. One object per
@@ -654,13 +654,17 @@ endef
 
 # ---- tables and objects ----------------------------------------------------
 
-KPACK_CC = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) \
+# Windows' object files have no visibility: a program or library of it exports
+# what it says.
+KPACK_WINDOWS := $(or $(findstring mingw,$(CC)),$(findstring windows,$(CC)))
+KPACK_CC = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) $(if $(KPACK_WINDOWS),-Wno-attributes) \
   $(if $(filter zstd,$(KPACK_COMPRESSION)),-DKPK_COMPRESSED) -c -o
-# x86-64 has a section for large data, which linkers put where its size does
-# not spend the 2 GiB that code and other data can be apart.
+# ELF on x86-64 has a section for large data, which linkers put where its size
+# does not spend the 2 GiB that code and other data can be apart. Windows'
+# programs and libraries end at 2 GiB as a whole.
 KPACK_LARGE_DATA_FLAGS := -mcmodel=medium -mlarge-data-threshold=0
-KPACK_LARGE_DATA := $(shell $(CC) $(KPACK_LARGE_DATA_FLAGS) -x c -c -o /dev/null /dev/null 2>/dev/null && \
-  echo $(KPACK_LARGE_DATA_FLAGS))
+KPACK_LARGE_DATA := $(if $(KPACK_WINDOWS),,$(shell $(CC) $(KPACK_LARGE_DATA_FLAGS) -x c -c -o /dev/null /dev/null 2>/dev/null && \
+  echo $(KPACK_LARGE_DATA_FLAGS)))
 KPACK_EMBED_STAMP = $(KPACK_COMPRESSION) $(KPACK_EMBEDDING) $(KPACK_CC) $(KPACK_LARGE_DATA)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/embed,$(KPACK_EMBED_STAMP)))
 

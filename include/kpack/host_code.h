@@ -15,7 +15,7 @@ extern "C" {
 /* Sets the thread's kpk_error_message(); returns `status` so that it can be
  * returned. */
 kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(__printf__, 2, 3)));
 
 /* The target that selects the rows of a module's launch shapes on a device: the
  * target of the code that runs there. The result is the device's string, the

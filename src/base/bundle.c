@@ -116,7 +116,7 @@ bool bundle_entry_target(const struct bundle_entry *entry,
 
 /* ---- compressed bundles ------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static bool
+__attribute__((format(__printf__, 2, 3))) static bool
 fail(char error[BUNDLE_ERROR_MAX], const char *format, ...)
 {
     va_list args;

@@ -78,6 +78,6 @@ struct codeobj_kernel *codeobj_find(const struct codeobj *co, const char *name,
 
 /* For readers: writes the sentence that says what is wrong; returns false. */
 bool codeobj_fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(__printf__, 2, 3)));
 
 #endif

@@ -27,7 +27,7 @@ struct stretch {
     size_t nbytes;
 };
 
-__attribute__((format(printf, 2, 3))) static enum hipk_kind
+__attribute__((format(__printf__, 2, 3))) static enum hipk_kind
 damaged(struct hipk *hipk, const char *format, ...)
 {
     va_list args;

@@ -69,8 +69,8 @@ struct reading {
     size_t room; /* in kpak->entries */
 };
 
-__attribute__((format(printf, 2, 3))) static bool fail(struct kpak *kpak,
-                                                       const char *format, ...)
+__attribute__((format(__printf__, 2, 3))) static bool
+fail(struct kpak *kpak, const char *format, ...)
 {
     va_list args;
 

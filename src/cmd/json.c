@@ -17,14 +17,15 @@ void json_to(FILE *file)
 
 /* main() reports what is lost of standard output. A stream in memory has no
  * mark of it: glibc's does not set ferror(). */
-__attribute__((format(printf, 1, 0))) static void emit_all(const char *format,
-                                                           va_list args)
+__attribute__((format(__printf__, 1, 0))) static void
+emit_all(const char *format, va_list args)
 {
     if (vfprintf(stream ? stream : stdout, format, args) < 0 && stream)
         cmd_no_memory();
 }
 
-__attribute__((format(printf, 1, 2))) static void emit(const char *format, ...)
+__attribute__((format(__printf__, 1, 2))) static void emit(const char *format,
+                                                           ...)
 {
     va_list args;
 

@@ -17,7 +17,7 @@ void json_number(const char *key, uint64_t value);
 void json_bool(const char *key, bool value);
 /* Text in JSON's syntax, such as a number of another kind. */
 void json_raw(const char *key, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(__printf__, 2, 3)));
 void json_end(void); /* a newline after the outermost */
 /* Sends later JSON to a stream of open_memstream(), which gets all of the text
  * unless the command ends without memory. NULL: to standard output. */

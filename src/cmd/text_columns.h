@@ -8,7 +8,7 @@ struct table;
 /* Column titles, blank-separated; a leading '>' aligns the column right. */
 struct table *table_new(const char *titles);
 void table_cell(struct table *table, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+    __attribute__((format(__printf__, 2, 3)));
 void table_print(struct table *table); /* and frees it */
 
 #endif

@@ -38,7 +38,7 @@ int kpk_cmocka_run(const char *name, const struct CMUnitTest *tests, size_t n,
 
 /* Each ends the test unless it holds. */
 void kpk_cmocka_fail(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4), noreturn));
+    __attribute__((format(__printf__, 3, 4), noreturn));
 void kpk_cmocka_integers(uintmax_t a, uintmax_t b, int wanted_equal,
                          const char *file, int line);
 void kpk_cmocka_range(uintmax_t x, uintmax_t least, uintmax_t most,

@@ -1,0 +1,365 @@
+/* os_windows.c - locks, libraries and memory of Windows
+ *
+ * Texts of the system are UTF-16 and become UTF-8 here. A library without a
+ * folder is looked for beside the program and in the system's folder alone: the
+ * current folder and PATH may be anybody's.
+ */
+/* Locks, and functions that end with Ex2, as of Windows 8.1. */
+#define _WIN32_WINNT 0x0603
+#define WIN32_LEAN_AND_MEAN
+#include "os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <windows.h>
+/* after windows.h */
+#include <psapi.h>
+
+/* ---- text ---------------------------------------------------------------- */
+
+enum { PATH_NCHARS = 4096, ERROR_NCHARS = 512 };
+
+/* False, and "", if it is no text or has no room. */
+static bool to_utf16(const char *text, WCHAR *out, int nchars)
+{
+    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, out,
+                            nchars) > 0)
+        return true;
+    out[0] = L'\0';
+    return false;
+}
+
+static bool to_utf8(const WCHAR *text, char *out, int nbytes)
+{
+    if (WideCharToMultiByte(CP_UTF8, 0, text, -1, out, nbytes, NULL, NULL) > 0)
+        return true;
+    out[0] = '\0';
+    return false;
+}
+
+/* ---- locks --------------------------------------------------------------- */
+
+_Static_assert(sizeof(kpk_i_mutex) == sizeof(SRWLOCK) &&
+                   sizeof(kpk_i_once) == sizeof(INIT_ONCE),
+               "os.h declares them without windows.h");
+
+void kpk_i_lock(kpk_i_mutex *mutex)
+{
+    AcquireSRWLockExclusive((SRWLOCK *)mutex);
+}
+
+bool kpk_i_try_lock(kpk_i_mutex *mutex)
+{
+    return TryAcquireSRWLockExclusive((SRWLOCK *)mutex) != 0;
+}
+
+void kpk_i_unlock(kpk_i_mutex *mutex)
+{
+    ReleaseSRWLockExclusive((SRWLOCK *)mutex);
+}
+
+void kpk_i_read_lock(kpk_i_rwlock *lock)
+{
+    AcquireSRWLockShared((SRWLOCK *)lock);
+}
+
+void kpk_i_read_unlock(kpk_i_rwlock *lock)
+{
+    ReleaseSRWLockShared((SRWLOCK *)lock);
+}
+
+void kpk_i_write_lock(kpk_i_rwlock *lock)
+{
+    AcquireSRWLockExclusive((SRWLOCK *)lock);
+}
+
+void kpk_i_write_unlock(kpk_i_rwlock *lock)
+{
+    ReleaseSRWLockExclusive((SRWLOCK *)lock);
+}
+
+void kpk_i_run_once(kpk_i_once *once, void (*call)(void))
+{
+    BOOL pending = FALSE;
+
+    (void)InitOnceBeginInitialize((INIT_ONCE *)once, 0, &pending, NULL);
+    if (!pending)
+        return;
+    call();
+    (void)InitOnceComplete((INIT_ONCE *)once, 0, NULL);
+}
+
+void kpk_i_at_fork(void (*in_child)(void))
+{
+    (void)in_child; /* Windows has no fork() */
+}
+
+/* ---- where libraries are ------------------------------------------------- */
+
+/* AMD's driver and HIP SDK put amdhip64_7.dll into the system's folder, HIP 5
+ * and older amdhip64.dll. */
+static const char *const no_folders[] = {NULL};
+const struct kpk_i_library kpk_i_hip_library = {
+    .stem = "amdhip64",
+    .newest = 20,
+    .oldest = 6,
+    .folders = no_folders,
+    .absent = "none of amdhip64_20.dll to amdhip64_6.dll and amdhip64.dll can "
+              "be used, in the system's folder and beside the program",
+    .advice = "Install AMD's graphics driver or HIP SDK, or set "
+              "KPK_HIP_LIBRARY to the path of an amdhip64_7.dll"};
+
+/* Its name has no number. */
+const struct kpk_i_library kpk_i_cuda_library = {
+    .stem = "nvcuda",
+    .newest = 0,
+    .oldest = 1,
+    .folders = no_folders,
+    .absent = "there is no nvcuda.dll",
+    .advice = "Install NVIDIA's driver"};
+
+void kpk_i_library_name(const struct kpk_i_library *library, const char *folder,
+                        int number, char *out, size_t nbytes)
+{
+    if (number < 0)
+        (void)snprintf(out, nbytes, "%s%s.dll", folder, library->stem);
+    else
+        (void)snprintf(out, nbytes, "%s%s_%d.dll", folder, library->stem,
+                       number);
+}
+
+bool kpk_i_each_release(const struct kpk_i_library *library,
+                        kpk_i_release *call, void *what)
+{
+    (void)library; /* no library has a root here */
+    (void)call;
+    (void)what;
+    return false;
+}
+
+/* ---- libraries ----------------------------------------------------------- */
+
+static _Thread_local struct {
+    DWORD number;
+    char text[ERROR_NCHARS];
+} last_error;
+
+static bool has_folder(const char *name)
+{
+    return strpbrk(name, "/\\:") != NULL;
+}
+
+void *kpk_i_library_open(const char *name)
+{
+    WCHAR path[PATH_NCHARS];
+    WCHAR whole[PATH_NCHARS];
+    HMODULE module = NULL;
+    DWORD n;
+
+    if (!to_utf16(name, path, PATH_NCHARS)) {
+        last_error.number = ERROR_INVALID_NAME;
+        return NULL;
+    }
+    if (!has_folder(name)) {
+        module = LoadLibraryExW(path, NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    } else {
+        /* Libraries that it needs are looked for beside it, too, for which its
+         * path must be a whole one. */
+        n = GetFullPathNameW(path, PATH_NCHARS, whole, NULL);
+        if (n > 0 && n < PATH_NCHARS)
+            module = LoadLibraryExW(whole, NULL,
+                                    LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR |
+                                        LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    }
+    last_error.number = module ? ERROR_SUCCESS : GetLastError();
+    return module;
+}
+
+const char *kpk_i_library_error(void)
+{
+    WCHAR text[ERROR_NCHARS];
+    DWORD n;
+
+    if (last_error.number == ERROR_SUCCESS)
+        return NULL;
+    n = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM |
+                           FORMAT_MESSAGE_IGNORE_INSERTS |
+                           FORMAT_MESSAGE_MAX_WIDTH_MASK,
+                       NULL, last_error.number, 0, text, ERROR_NCHARS, NULL);
+    while (n > 0 && wcschr(L" \r\n.", text[n - 1]))
+        text[--n] = L'\0';
+    if (n == 0 || !to_utf8(text, last_error.text, sizeof(last_error.text)))
+        (void)snprintf(last_error.text, sizeof(last_error.text), "error %lu",
+                       last_error.number);
+    return last_error.text;
+}
+
+/* The error is the same for a library that another one needs. */
+bool kpk_i_library_is_absent(const char *name, const char *error)
+{
+    WCHAR path[PATH_NCHARS];
+    WCHAR found[PATH_NCHARS];
+
+    (void)error;
+    return last_error.number == ERROR_MOD_NOT_FOUND &&
+           to_utf16(name, path, PATH_NCHARS) &&
+           SearchPathW(NULL, path, NULL, PATH_NCHARS, found, NULL) == 0;
+}
+
+void kpk_i_library_close(void *handle)
+{
+    if (handle)
+        (void)FreeLibrary(handle);
+}
+
+/* No program is linked with what a driver exports: whoever uses it has loaded
+ * its library, which kpk_i_library_loaded() finds. */
+void *kpk_i_library_symbol(void *handle, const char *name)
+{
+    FARPROC function;
+    void *address = NULL;
+
+    if (handle == KPK_I_PROCESS)
+        return NULL;
+    function = GetProcAddress(handle, name);
+    memcpy(&address, &function, sizeof(address));
+    return address;
+}
+
+/* ---- names of files ------------------------------------------------------ */
+
+/* The system has no names that stay, so they are kept here, for the libraries
+ * that this process uses: a driver or two. */
+static struct file {
+    HMODULE module;
+    char name[PATH_NCHARS];
+} files[8];
+static size_t nfiles;
+static kpk_i_mutex files_lock = KPK_I_MUTEX_FRESH;
+
+static bool read_name(HMODULE module, char *out, int nbytes)
+{
+    WCHAR path[PATH_NCHARS];
+    const DWORD n = GetModuleFileNameW(module, path, PATH_NCHARS);
+
+    return n > 0 && n < PATH_NCHARS && to_utf8(path, out, nbytes);
+}
+
+/* A module's address may be another one's later, after FreeLibrary(). */
+const char *kpk_i_library_file(void *handle)
+{
+    const char *name = NULL;
+    char now[PATH_NCHARS];
+
+    if (handle == KPK_I_PROCESS || !read_name(handle, now, sizeof(now)))
+        return NULL;
+    kpk_i_lock(&files_lock);
+    for (size_t i = 0; i < nfiles && !name; i++)
+        if (files[i].module == (HMODULE)handle &&
+            strcmp(files[i].name, now) == 0)
+            name = files[i].name;
+    if (!name && nfiles < sizeof(files) / sizeof(files[0])) {
+        files[nfiles].module = handle;
+        memcpy(files[nfiles].name, now, sizeof(now));
+        name = files[nfiles++].name;
+    }
+    kpk_i_unlock(&files_lock);
+    return name;
+}
+
+static HMODULE module_with(const void *address)
+{
+    HMODULE module = NULL;
+
+    (void)GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
+                                 GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                             address, &module);
+    return module;
+}
+
+const char *kpk_i_file_with(const void *address)
+{
+    HMODULE module = module_with(address);
+
+    return module ? kpk_i_library_file(module) : NULL;
+}
+
+/* ---- what is loaded ------------------------------------------------------ */
+
+/* amdhip64.dll, amdhip64_7.dll, and amdhip64-1f2e3d.dll, as wheels of Python
+ * rename it; Windows takes small and large letters for the same. */
+static bool has_stem(const char *path, const char *stem)
+{
+    const char *slash = strrchr(path, '\\');
+    const char *file = slash ? slash + 1 : path;
+    const size_t n = strlen(stem);
+
+    return _strnicmp(file, stem, n) == 0 && file[n] && strchr("._-", file[n]);
+}
+
+void *kpk_i_library_loaded(const struct kpk_i_library *library, size_t i)
+{
+    enum { MOST = 1024 };
+    HMODULE modules[MOST];
+    HMODULE held;
+    DWORD nbytes = 0;
+
+    if (!K32EnumProcessModules(GetCurrentProcess(), modules, sizeof(modules),
+                               &nbytes))
+        return NULL;
+    for (size_t m = 0; m < MOST && m < nbytes / sizeof(modules[0]); m++) {
+        char name[PATH_NCHARS];
+
+        if (!read_name(modules[m], name, sizeof(name)) ||
+            !has_stem(name, library->stem) || i-- > 0)
+            continue;
+        /* One more who uses it. */
+        return GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                                  (const WCHAR *)modules[m], &held)
+                   ? held
+                   : NULL;
+    }
+    return NULL;
+}
+
+/* ---- the process --------------------------------------------------------- */
+
+const void *kpk_i_object_with(const void *address)
+{
+    return module_with(address);
+}
+
+bool kpk_i_is_in_program(const void *address)
+{
+    return module_with(address) == GetModuleHandleW(NULL);
+}
+
+bool kpk_i_program_is_static(void)
+{
+    return false; /* every program has the system's loader */
+}
+
+/* A program that runs as an administrator has its user's environment, as every
+ * program of that user: there is nothing like setuid. */
+const char *kpk_i_secure_getenv(const char *name)
+{
+    static _Thread_local char value[PATH_NCHARS];
+    WCHAR wide_name[64];
+    WCHAR wide[PATH_NCHARS];
+    DWORD n;
+
+    if (!to_utf16(name, wide_name, 64))
+        return NULL;
+    SetLastError(ERROR_SUCCESS);
+    n = GetEnvironmentVariableW(wide_name, wide, PATH_NCHARS);
+    if (n >= PATH_NCHARS || (n == 0 && GetLastError() != ERROR_SUCCESS))
+        return NULL;
+    wide[n] = L'\0';
+    return to_utf8(wide, value, sizeof(value)) ? value : NULL;
+}
+
+void kpk_i_touch_pages(void *memory, size_t nbytes)
+{
+    (void)memory; /* each page faults by itself */
+    (void)nbytes;
+}
