@@ -115,13 +115,14 @@ H := $(B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 EXE := $(if $(KPACK_WINDOWS),.exe)
+SYSTEM_LIBS := -pthread $(if $(KPACK_WINDOWS),,-ldl)
 OTHER_OS := $(if $(KPACK_WINDOWS),posix,windows)
 # mingw's own printf() takes C11's formats, that of Windows' C library does not.
-WINDOWS_CFLAGS := $(if $(findstring mingw,$(CC)),-D__USE_MINGW_ANSI_STDIO=1 -D__printf__=__gnu_printf__)
+WINDOWS_CFLAGS := $(if $(findstring mingw,$(CC)),-D__USE_MINGW_ANSI_STDIO=1 -D__printf__=__gnu_printf__ -Wno-float-conversion)
 KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
   $(call KPACK_QUOTE,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread $(WINDOWS_CFLAGS)
 
-all: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) cubins ## build libkpack.a, its headers and the kpack command (the default goal)
+all: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) cubins ## build libkpack.a, its headers and the kpack command (the default goal)
 .PHONY: all
 .DEFAULT_GOAL := all
 
@@ -176,9 +177,9 @@ $(H)/libkpack.a: $(LIB_OBJECTS) $(PACK_OBJECTS) $(H)/stamp/lib $(PACK_HEADER)
 	@printf '%s\n' '# Made with $@; do not edit. See REMEMBERED in Makefile.' \
 	  $(foreach v,$(given),$(call remember,$(v))) >$(H)/settings.mk
 
-$(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
+$(H)/kpack$(EXE): $(CMD_OBJECTS) $(H)/libkpack.a
 	@echo "  LD    $@"
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -pthread -o $@ $^ -ldl $(PACK_CODEC_LIBS)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ $(SYSTEM_LIBS) $(PACK_CODEC_LIBS)
 
 ifneq ($(PREBUILT),)
 include tests/dist/dist.mk
@@ -211,7 +212,7 @@ clean: ## remove everything that was built
 	rm -rf $(B)
 
 install_contents := $(or $(IMPORT:%=imported from %),$(MODULES) for $(strip $(KPACK_TARGETS_OF_PACK)))
-install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install what was built last, or what settings say, into DESTDIR and PREFIX
+install: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install what was built last, or what settings say, into DESTDIR and PREFIX
 	@gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
 	  '$(install_contents)' $(PACK_LAUNCHERS)
 

@@ -5,20 +5,28 @@
 
 unit_helpers_with_header := $(patsubst %.h,%.c,$(wildcard tests/unit/test_*.h))
 UNIT_SRC   := $(sort $(filter-out $(unit_helpers_with_header) $(UNIT_LEFT_OUT),$(wildcard tests/unit/test_*.c)))
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%,$(UNIT_SRC))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%$(EXE),$(UNIT_SRC))
 UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c tests/unit/fake_cuda.c,$(wildcard tests/unit/*.c)))
-FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so))
+# Windows knows a driver by its file's name.
+fake_names := $(if $(KPACK_WINDOWS),amdhip64-fake.dll nvcuda-fake.dll,fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so)
+FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,$(fake_names)))
 
 TEST_CFLAGS = $(CMOCKA_CFLAGS) -Igen -Itests -Itests/unit -Itests/kernels -Itests/import
 link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
 $(H)/obj/tests/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
 $(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
 
-$(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(CMOCKA) $(H)/libkpack.a $(FAKES)
+$(H)/test/unit/%$(EXE): $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(CMOCKA) $(H)/libkpack.a $(FAKES)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $(filter %.o %.a,$^) $(if $(CMOCKA),,-lcmocka) -ldl -lm -pthread $(PACK_CODEC_LIBS) \
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) $(if $(EXE),,-rdynamic) -o $@ $(filter %.o %.a,$^) $(if $(CMOCKA),,-lcmocka) -lm $(SYSTEM_LIBS) $(PACK_CODEC_LIBS) \
 	  $(call link_flags_of,tests/unit/$*.c)
+
+$(H)/test/unit/amdhip64-fake.dll: tests/unit/fake_hip.c tests/unit/fake_hip.h
+$(H)/test/unit/nvcuda-fake.dll: tests/unit/fake_cuda.c tests/unit/fake_cuda.h src/cuda_api.h
+$(H)/test/unit/%.dll: src/hip_api.h $(H)/stamp/cc
+	@mkdir -p $(@D)
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(TEST_CFLAGS) -shared -static -o $@ $(filter %.c,$^)
 
 fake_flags = -Wl,-soname,libamdhip64.so.10
 fake_flags_5 = -DFAKE_HIP_5 -Wl,-soname,libamdhip64.so.5
@@ -27,7 +35,7 @@ fake_flags_broken = -DFAKE_HIP_BROKEN
 $(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h src/hip_api.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
-	  $(fake_flags$(subst .,,$*)) -o $@ $< -ldl -pthread
+	  $(fake_flags$(subst .,,$*)) -o $@ $< $(SYSTEM_LIBS)
 $(H)/test/unit/fake_cuda.so: tests/unit/fake_cuda.c tests/unit/fake_cuda.h src/hip_api.h src/cuda_api.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $<

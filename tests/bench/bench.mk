@@ -131,7 +131,7 @@ bench-archive: sim $(H)/test/import/make_kpak ## time first launches with code o
 # long a first result takes, from cubins and from PTX alone. The typed launchers
 # come of a code object of AMD's.
 LAUNCH_BENCH := $(H)/test/unit/bench_launch
-$(LAUNCH_BENCH): tests/bench/launch/launch_bench.c $(H)/obj/tests/unit/fake_load.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
+$(LAUNCH_BENCH): tests/bench/launch/launch_bench.c $(H)/obj/tests/unit/fake_load.o $(H)/obj/tests/unit/system.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -Itests/unit -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 

@@ -8,6 +8,7 @@
 
 #include "fake_cuda.h"
 #include "fake_hip.h"
+#include "system.h"
 #include "test_pack.h"
 #include "unit_checks.h"
 
@@ -61,7 +62,7 @@ static inline void load_both_fakes(void)
 
     fake = fake_hip_load("fake_hip.so");
     cuda = fake_cuda_load(path);
-    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    set_variable("KPK_CUDA_LIBRARY", path);
 }
 
 /* clang-format off */

@@ -11,7 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef _WIN32
+#define API __declspec(dllexport)
+#else
 #define API __attribute__((visibility("default")))
+#endif
 
 #define X(need, name, exported, args) API CUresult exported args;
 KPK_CUDA_TABLE(X)

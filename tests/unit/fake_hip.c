@@ -17,14 +17,20 @@
 #endif
 #include "hip_api.h"
 
+#ifndef _WIN32
 #include <dlfcn.h>
+#endif
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#ifdef _WIN32
+#define API __declspec(dllexport)
+#else
 #define API __attribute__((visibility("default")))
+#endif
 
 #define X(need, result, name, args) API result name args;
 KPK_HIP_TABLE(X)
@@ -79,11 +85,15 @@ struct fake_hip fake_hip = {.set_current = set_current,
 
 __attribute__((constructor)) static void look_at_file(void)
 {
+#ifdef _WIN32
+    fake_hip.ndevices = 1;
+#else
     const char *idle = getenv("FAKE_HIP_IDLE");
     Dl_info info;
 
     fake_hip.ndevices =
         !(idle && dladdr(&fake_hip, &info) && strstr(info.dli_fname, idle));
+#endif
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,14 +1,12 @@
 /* fake_load.c - finds the fake HIP and CUDA libraries beside the running test
  */
-#define _GNU_SOURCE /* readlink */
 #include "fake_cuda.h"
 #include "fake_hip.h"
+#include "system.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void fake_hip_reset(struct fake_hip *fake)
 {
@@ -33,18 +31,16 @@ static void *load_beside(const char *file, const char *object,
                          char path[FAKE_PATH_MAX])
 {
     char program[4000];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    char *slash;
     void *fake = NULL;
 
-    if (n > 0) {
-        void *handle;
-
-        program[n] = '\0';
-        *strrchr(program, '/') = '\0';
-        (void)snprintf(path, FAKE_PATH_MAX, "%s/%s", program, file);
-        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (handle)
-            fake = dlsym(handle, object);
+    name_program(program, sizeof(program));
+    slash = strrchr(program, '/');
+    if (slash) {
+        *slash = '\0';
+        (void)snprintf(path, FAKE_PATH_MAX, "%s/%s", program,
+                       driver_file(file));
+        fake = load_object(path, object);
     }
     if (!fake) {
         (void)fprintf(stderr, "%s is not beside this test\n", file);

@@ -12,7 +12,7 @@
 #include "cuda_pack.h"
 #include "fake_cuda.h"
 #include "fake_hip.h"
-#include "run_again.h"
+#include "system.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -579,17 +579,11 @@ static int forked(void)
 
     static void run_in_child(const char *name, const char *library)
 {
-    int status = -1;
-    const pid_t child = fork();
+    const int status = run_again(
+        (const char *const[]){name, NULL},
+        (const char *const[]){"KPK_CUDA_LIBRARY", library, "LD_LIBRARY_PATH",
+                              "/nowhere", "KPK_HIP_LIBRARY", "/nowhere", NULL});
 
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)setenv("KPK_CUDA_LIBRARY", library, 1);
-        (void)setenv("LD_LIBRARY_PATH", "/nowhere", 1);
-        (void)setenv("KPK_HIP_LIBRARY", "/nowhere", 1);
-        run_again((const char *const[]){name, NULL});
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
     if (status != 0)
         fail_msg("case %s ended with wait status %d", name, status);
 }

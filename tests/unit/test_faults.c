@@ -8,8 +8,6 @@
  * not; the same call works when it is made again, and so does the rest; nothing
  * is left behind.
  */
-/* For setenv and fork; the name is glibc's. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "unit_checks.h"
 
 #include "cuda_api.h"
@@ -17,15 +15,13 @@
 #include "fake_hip.h"
 #include "header_layout.h"
 #include "hip_api.h"
-#include "run_again.h"
+#include "system.h"
 #include "test_pack.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static struct fake_hip *fake;
 static struct fake_cuda *cuda;
@@ -607,7 +603,7 @@ static int child(const char *function, int nth, int error)
     int ndevices = 0;
 
     cuda = fake_cuda_load(path);
-    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    set_variable("KPK_CUDA_LIBRARY", path);
     on = &cuda_driver;
     if (strcmp(function, "cuDevicePrimaryCtxRetain") == 0)
         return run(function, nth, error) ? 0 : 1;
@@ -628,18 +624,14 @@ static int child(const char *function, int nth, int error)
 static void start_again(const char *function, int nth, int error)
 {
     char number[16], which[16];
-    int status = -1;
-    const pid_t pid = fork();
+    int status;
 
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        (void)snprintf(number, sizeof(number), "%d", error);
-        (void)snprintf(which, sizeof(which), "%d", nth);
-        (void)setenv("LD_LIBRARY_PATH", "/nowhere", 1);
-        (void)setenv("KPK_HIP_LIBRARY", "/nowhere", 1);
-        run_again((const char *const[]){function, which, number, NULL});
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
+    (void)snprintf(number, sizeof(number), "%d", error);
+    (void)snprintf(which, sizeof(which), "%d", nth);
+    status =
+        run_again((const char *const[]){function, which, number, NULL},
+                  (const char *const[]){"LD_LIBRARY_PATH", "/nowhere",
+                                        "KPK_HIP_LIBRARY", "/nowhere", NULL});
     if (status != 0)
         fail_msg("call %d of %s fails with %d: wait status %d", nth, function,
                  error, status);
@@ -689,6 +681,6 @@ int main(int argc, char **argv)
                    : 5;
     fake = fake_hip_load("fake_hip.so");
     cuda = fake_cuda_load(path);
-    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    set_variable("KPK_CUDA_LIBRARY", path);
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include "fake_hip.h"
 #include "hip.h"
-#include "run_again.h"
+#include "system.h"
 #include "test_pack.h"
 
 #include <dirent.h>
@@ -969,33 +969,18 @@ static void remove_names(void)
     }
 }
 
-static void set_or_unset(const char *name, const char *value)
-{
-    if (value)
-        (void)setenv(name, value, 1);
-    else
-        (void)unsetenv(name);
-}
-
 static void run_in_child(const char *name, const char *variable,
                          const char *path)
 {
-    int status = -1;
-    pid_t child;
+    int status;
 
     if (*path != '/')
         path = name_folder(path);
-    child = fork();
-
-    assert_true(child >= 0);
-    if (child == 0) {
-        if (variable && *variable != '/')
-            variable = beside(variable);
-        set_or_unset("KPK_HIP_LIBRARY", variable);
-        set_or_unset("LD_LIBRARY_PATH", path);
-        run_again((const char *const[]){name, NULL});
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
+    if (variable && *variable != '/')
+        variable = beside(variable);
+    status = run_again((const char *const[]){name, NULL},
+                       (const char *const[]){"KPK_HIP_LIBRARY", variable,
+                                             "LD_LIBRARY_PATH", path, NULL});
     if (status != 0)
         fail_msg("case %s ended with wait status %d", name, status);
 }

@@ -48,6 +48,8 @@ static void test_open_survives_each_failing_allocation(void **state)
     int n;
 
     (void)state;
+    /* Windows' compiler allocates a thread's variables when they are used. */
+    assert_status(kpk_open(&test_pack, 9, &inst), KPK_ERR_NO_DEVICE);
     for (n = 0; st != KPK_OK && n < 100; n++) {
         allocs_left = n;
         st = kpk_open(&test_pack, 0, &inst);

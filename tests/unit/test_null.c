@@ -4,7 +4,6 @@
  * pointer that it declares and the tables below lack fails the test. Each
  * pointer is NULL once while the other arguments are right.
  */
-#define _GNU_SOURCE /* memmem */
 #include "unit_checks.h"
 
 #include "fake_hip.h"
@@ -516,6 +515,13 @@ static void name_before(const char *begin, const char *end,
     snprintf(name, NAME_NBYTES, "%.*s", (int)(end - at), at);
 }
 
+static bool has_word(const char *begin, const char *end, const char *word)
+{
+    const char *at = strstr(begin, word);
+
+    return at && at < end;
+}
+
 /* "RESULT NAME(PARAMETER, ...)" */
 static bool read_declaration(const char *begin, const char *end,
                              struct declaration *out)
@@ -523,8 +529,8 @@ static bool read_declaration(const char *begin, const char *end,
     const char *at = memchr(begin, '(', (size_t)(end - begin));
 
     memset(out, 0, sizeof(*out));
-    if (!at || memmem(begin, (size_t)(end - begin), "typedef", 7) ||
-        memmem(begin, (size_t)(end - begin), "static", 6))
+    if (!at || has_word(begin, end, "typedef") ||
+        has_word(begin, end, "static"))
         return false;
     name_before(begin, at, out->name);
     while (*at != ')') {

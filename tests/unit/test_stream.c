@@ -1,6 +1,4 @@
 /* test_stream.c - streams and events, on both drivers */
-/* For setenv; the name is glibc's. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "both_fakes.h"
 
 static void test_stream_and_event_of_hip_reach_it(void **state)

@@ -1,6 +1,4 @@
 /* test_stream_memory.c - the pool: who gets which block, and when */
-/* For setenv; the name is glibc's. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "both_fakes.h"
 #include "hip.h"
 
