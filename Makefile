@@ -137,7 +137,7 @@ $(H)/obj/%.o: %.c $(H)/stamp/cc
 
 # ---- the generator: never sanitized, for the code objects are shared --------
 
-GEN_SOURCES := $(wildcard gen/*.c $(foreach d,util read pack write,gen/$(d)/*.c) src/base/*.c)
+GEN_SOURCES := $(wildcard gen/*.c $(foreach d,util read pack write,gen/$(d)/*.c)) $(filter-out src/base/file_windows.c,$(wildcard src/base/*.c))
 GEN_LIBS := -lelf -lmsgpackc -lcjson -lzstd -lz
 $(B)/tool/%.o: %.c
 	@mkdir -p $(@D)
@@ -159,8 +159,8 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(filter-out src/os_$(OTHER_OS).c,$(wildcard src/*.c))))
 # What the command reads as the generator does, but for bundles, which need
 # libraries; the command needs the C library alone.
-CMD_BASE := $(filter-out src/base/bundle.c,$(wildcard src/base/*.c))
-CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) $(CMD_BASE))
+CMD_BASE := $(filter-out src/base/bundle.c src/base/file_$(OTHER_OS).c,$(wildcard src/base/*.c))
+CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out src/cmd/os_$(OTHER_OS).c,$(sort $(wildcard src/cmd/*.c))) $(CMD_BASE))
 $(H)/obj/src/cmd/own_pack.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/own_pack.o: $(PACK_HEADER) $(B)/stamp/name
 

@@ -6,36 +6,16 @@
  */
 /* Locks, and functions that end with Ex2, as of Windows 8.1. */
 #define _WIN32_WINNT 0x0603
-#define WIN32_LEAN_AND_MEAN
 #include "os.h"
+
+#include "base/utf16.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <windows.h>
-/* after windows.h */
+/* behind windows.h */
 #include <psapi.h>
 
-/* ---- text ---------------------------------------------------------------- */
-
-enum { PATH_NCHARS = 4096, ERROR_NCHARS = 512 };
-
-/* False, and "", if it is no text or has no room. */
-static bool to_utf16(const char *text, WCHAR *out, int nchars)
-{
-    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, out,
-                            nchars) > 0)
-        return true;
-    out[0] = L'\0';
-    return false;
-}
-
-static bool to_utf8(const WCHAR *text, char *out, int nbytes)
-{
-    if (WideCharToMultiByte(CP_UTF8, 0, text, -1, out, nbytes, NULL, NULL) > 0)
-        return true;
-    out[0] = '\0';
-    return false;
-}
+enum { ERROR_NCHARS = 512 };
 
 /* ---- locks --------------------------------------------------------------- */
 
@@ -151,12 +131,12 @@ static bool has_folder(const char *name)
 
 void *kpk_i_library_open(const char *name)
 {
-    WCHAR path[PATH_NCHARS];
-    WCHAR whole[PATH_NCHARS];
+    WCHAR path[UTF16_MAX];
+    WCHAR whole[UTF16_MAX];
     HMODULE module = NULL;
     DWORD n;
 
-    if (!to_utf16(name, path, PATH_NCHARS)) {
+    if (!utf16_of(name, path)) {
         last_error.number = ERROR_INVALID_NAME;
         return NULL;
     }
@@ -165,8 +145,8 @@ void *kpk_i_library_open(const char *name)
     } else {
         /* Libraries that it needs are looked for beside it, too, for which its
          * path must be a whole one. */
-        n = GetFullPathNameW(path, PATH_NCHARS, whole, NULL);
-        if (n > 0 && n < PATH_NCHARS)
+        n = GetFullPathNameW(path, UTF16_MAX, whole, NULL);
+        if (n > 0 && n < UTF16_MAX)
             module = LoadLibraryExW(whole, NULL,
                                     LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR |
                                         LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
@@ -188,7 +168,8 @@ const char *kpk_i_library_error(void)
                        NULL, last_error.number, 0, text, ERROR_NCHARS, NULL);
     while (n > 0 && wcschr(L" \r\n.", text[n - 1]))
         text[--n] = L'\0';
-    if (n == 0 || !to_utf8(text, last_error.text, sizeof(last_error.text)))
+    if (n == 0 ||
+        !utf16_to_utf8(text, last_error.text, sizeof(last_error.text)))
         (void)snprintf(last_error.text, sizeof(last_error.text), "error %lu",
                        last_error.number);
     return last_error.text;
@@ -197,13 +178,12 @@ const char *kpk_i_library_error(void)
 /* The error is the same for a library that another one needs. */
 bool kpk_i_library_is_absent(const char *name, const char *error)
 {
-    WCHAR path[PATH_NCHARS];
-    WCHAR found[PATH_NCHARS];
+    WCHAR path[UTF16_MAX];
+    WCHAR found[UTF16_MAX];
 
     (void)error;
-    return last_error.number == ERROR_MOD_NOT_FOUND &&
-           to_utf16(name, path, PATH_NCHARS) &&
-           SearchPathW(NULL, path, NULL, PATH_NCHARS, found, NULL) == 0;
+    return last_error.number == ERROR_MOD_NOT_FOUND && utf16_of(name, path) &&
+           SearchPathW(NULL, path, NULL, UTF16_MAX, found, NULL) == 0;
 }
 
 void kpk_i_library_close(void *handle)
@@ -232,24 +212,24 @@ void *kpk_i_library_symbol(void *handle, const char *name)
  * that this process uses: a driver or two. */
 static struct file {
     HMODULE module;
-    char name[PATH_NCHARS];
+    char name[UTF16_MAX];
 } files[8];
 static size_t nfiles;
 static kpk_i_mutex files_lock = KPK_I_MUTEX_FRESH;
 
-static bool read_name(HMODULE module, char *out, int nbytes)
+static bool read_name(HMODULE module, char *out, size_t nbytes)
 {
-    WCHAR path[PATH_NCHARS];
-    const DWORD n = GetModuleFileNameW(module, path, PATH_NCHARS);
+    WCHAR path[UTF16_MAX];
+    const DWORD n = GetModuleFileNameW(module, path, UTF16_MAX);
 
-    return n > 0 && n < PATH_NCHARS && to_utf8(path, out, nbytes);
+    return n > 0 && n < UTF16_MAX && utf16_to_utf8(path, out, nbytes);
 }
 
 /* A module's address may be another one's later, after FreeLibrary(). */
 const char *kpk_i_library_file(void *handle)
 {
     const char *name = NULL;
-    char now[PATH_NCHARS];
+    char now[UTF16_MAX];
 
     if (handle == KPK_I_PROCESS || !read_name(handle, now, sizeof(now)))
         return NULL;
@@ -308,7 +288,7 @@ void *kpk_i_library_loaded(const struct kpk_i_library *library, size_t i)
                                &nbytes))
         return NULL;
     for (size_t m = 0; m < MOST && m < nbytes / sizeof(modules[0]); m++) {
-        char name[PATH_NCHARS];
+        char name[UTF16_MAX];
 
         if (!read_name(modules[m], name, sizeof(name)) ||
             !has_stem(name, library->stem) || i-- > 0)
@@ -343,19 +323,19 @@ bool kpk_i_program_is_static(void)
  * program of that user: there is nothing like setuid. */
 const char *kpk_i_secure_getenv(const char *name)
 {
-    static _Thread_local char value[PATH_NCHARS];
-    WCHAR wide_name[64];
-    WCHAR wide[PATH_NCHARS];
+    static _Thread_local char value[UTF16_MAX];
+    WCHAR wide_name[UTF16_MAX];
+    WCHAR wide[UTF16_MAX];
     DWORD n;
 
-    if (!to_utf16(name, wide_name, 64))
+    if (!utf16_of(name, wide_name))
         return NULL;
     SetLastError(ERROR_SUCCESS);
-    n = GetEnvironmentVariableW(wide_name, wide, PATH_NCHARS);
-    if (n >= PATH_NCHARS || (n == 0 && GetLastError() != ERROR_SUCCESS))
+    n = GetEnvironmentVariableW(wide_name, wide, UTF16_MAX);
+    if (n >= UTF16_MAX || (n == 0 && GetLastError() != ERROR_SUCCESS))
         return NULL;
     wide[n] = L'\0';
-    return to_utf8(wide, value, sizeof(value)) ? value : NULL;
+    return utf16_to_utf8(wide, value, sizeof(value)) ? value : NULL;
 }
 
 void kpk_i_touch_pages(void *memory, size_t nbytes)

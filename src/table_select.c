@@ -288,7 +288,7 @@ static bool consider(struct best *best, size_t row)
                                ->cells[row * best->table->ncolumns],
                            query->context);
         if (!(cost <= HUGE_VAL)) /* not a number */
-            cost = HUGE_VAL; /* never less than another row's */
+            cost = HUGE_VAL;     /* never less than another row's */
         if (best->found && !(cost < best->cost))
             return false;
         best->cost = cost;

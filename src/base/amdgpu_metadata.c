@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "msgpack_scan.h"
+#include "text.h"
 
 /* More than any compiler makes; bounds what a hostile note can ask for. */
 #define KERNELS_MAX 65536
@@ -58,7 +59,7 @@ static char *copy_text(value v)
     if (!v.at || !msgpack_take_text(&v, &text, &nbytes) ||
         memchr(text, 0, nbytes))
         return NULL;
-    return strndup(text, nbytes);
+    return text_copy(text, nbytes);
 }
 
 /* An unsigned integer or a boolean not above max; false if it is neither. */

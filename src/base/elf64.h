@@ -6,7 +6,8 @@
 #ifndef KPK_BASE_ELF64_H
 #define KPK_BASE_ELF64_H
 
-#include <elf.h>
+#include "elf_types.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 

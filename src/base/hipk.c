@@ -1,18 +1,18 @@
 /* hipk.c - reads where a library's code was moved to */
 #include "hipk.h"
+#include "elf_types.h"
+#include "file.h"
 
 #include "msgpack_scan.h"
 #include "number.h"
+#include "text.h"
 
-#include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     TEXT_NBYTES_MAX = 1000, /* name, path */
@@ -317,11 +317,10 @@ struct found {
 static bool add_path(struct found *found, char *path)
 {
     char **more;
-    struct stat status;
 
     if (!path)
         return false;
-    if (stat(path, &status) != 0) {
+    if (file_kind(path) == FILE_NONE) {
         free(path);
         return errno == ENOENT || errno == ENOTDIR;
     }
@@ -353,7 +352,7 @@ static const char *target_in(const char *name, size_t before, size_t fixed,
 static bool add_entry(struct found *found, const char *resolved,
                       const char *component, size_t nbytes, const char *name)
 {
-    char *pattern = strndup(component, nbytes), *whole = NULL;
+    char *pattern = text_copy(component, nbytes), *whole = NULL;
     const char *at = pattern, *target;
     size_t k = 0, n;
     bool ok = pattern != NULL;
@@ -377,31 +376,32 @@ static bool add_entry(struct found *found, const char *resolved,
     return ok;
 }
 
+struct entries {
+    struct found *found;
+    const char *resolved, *component;
+};
+
+static bool add_named(const char *name, void *what)
+{
+    const struct entries *entries = what;
+
+    return add_entry(entries->found, entries->resolved, entries->component,
+                     strcspn(entries->component, "/"), name);
+}
+
 /* The entries of the folder of the first component with a placeholder. */
 static bool add_entries(struct found *found, const char *resolved)
 {
-    const char *first = strstr(resolved, HIPK_PLACEHOLDER);
-    const char *component = first;
-    const struct dirent *entry;
+    struct entries entries = {found, resolved,
+                              strstr(resolved, HIPK_PLACEHOLDER)};
     char *folder;
-    DIR *dir;
     bool ok;
 
-    while (component[-1] != '/') /* a resolved path begins with one */
-        component--;
-    folder = strndup(resolved, (size_t)(component - resolved));
-    dir = folder ? opendir(folder) : NULL;
-    ok = folder && (dir || errno == ENOENT || errno == ENOTDIR);
-    while (ok && dir && (errno = 0, entry = readdir(dir)))
-        ok = add_entry(found, resolved, component, strcspn(component, "/"),
-                       entry->d_name);
-    if (dir) {
-        const int why = errno;
-
-        ok = ok && why == 0;
-        (void)closedir(dir);
-        errno = why;
-    }
+    while (entries.component[-1] != '/') /* a resolved path begins with one */
+        entries.component--;
+    folder = text_copy(resolved, (size_t)(entries.component - resolved));
+    ok = folder && (file_each(folder, add_named, &entries) || errno == ENOENT ||
+                    errno == ENOTDIR);
     free(folder);
     return ok;
 }

@@ -3,17 +3,17 @@
 #include "json.h"
 #include "xmalloc.h"
 
+#include "base/elf_types.h"
+#include "base/file.h"
 #include "base/hipk.h"
 #include "base/kpak.h"
 #include "base/sha256.h"
 #include "base/target_table.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* One archive: the file itself, or what a library's search path led to. */
 struct archive {
@@ -243,16 +243,15 @@ static void cannot_read(struct scan *scan, const char *path)
 static void add_file(struct scan *scan, const char *path, size_t search)
 {
     struct archives *all = scan->archives;
-    struct stat status;
     struct scan *file;
+    enum file_kind kind;
 
     if (is_known(all, path))
         return;
-    if (stat(path, &status) != 0) {
+    kind = file_kind(path);
+    if (kind == FILE_NONE)
         cannot_read(scan, path);
-        return;
-    }
-    if (!S_ISREG(status.st_mode))
+    if (kind != FILE_REGULAR)
         return;
     file = cmd_calloc(1, sizeof(*file));
     if (!scan_read(path, file))
@@ -300,7 +299,7 @@ bool archive_scan_library(struct scan *scan)
     all->is_library = true;
     all->hipk = hipk;
     all->has = cmd_calloc(hipk.nunits + 1, sizeof(*all->has));
-    folder = realpath(scan->path, NULL);
+    folder = file_whole_path(scan->path);
     if (folder) {
         *strrchr(folder, '/') = '\0';
         for (size_t i = 0; i < hipk.npaths; i++)

@@ -2,6 +2,7 @@
 #include "argument.h"
 #include "xmalloc.h"
 
+#include "base/file.h"
 #include "kpack/types.h"
 
 #include <ctype.h>
@@ -156,7 +157,7 @@ static void fill_random(const struct argument *a)
 
 static bool fill_from_file(const struct argument *a, const char *path)
 {
-    FILE *file = fopen(path, "rb");
+    FILE *file = file_open(path, "rb");
     bool whole;
     int error;
 

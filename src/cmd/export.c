@@ -12,12 +12,14 @@
 #include "json.h"
 #include "kpak_write.h"
 #include "objects.h"
+#include "os.h"
 #include "own_pack.h"
 #include "search.h"
 #include "whole_file.h"
 #include "xmalloc.h"
 
-#include <elf.h>
+#include "base/elf_types.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -378,14 +380,12 @@ static void json_kernels(const struct item *item)
 static int write_list(const char *folder, const struct item *items, size_t n)
 {
     char *name = file_name(items[0].pack, NULL);
-    char *text = NULL;
-    size_t nbytes = 0;
-    FILE *file = open_memstream(&text, &nbytes);
+    struct os_text text = {NULL, NULL, 0};
     int status;
 
-    if (!file)
+    if (!os_begin_text(&text))
         cmd_no_memory();
-    json_to(file);
+    json_to(text.file);
     json_open(NULL, '{');
     json_string("pack", items[0].pack);
     json_open("kernels", '[');
@@ -395,10 +395,10 @@ static int write_list(const char *folder, const struct item *items, size_t n)
     json_close('}');
     json_end();
     json_to(NULL);
-    if (fclose(file) != 0 || !text)
+    if (!os_end_text(&text))
         cmd_no_memory();
-    status = write_into(folder, name, text, nbytes);
-    free(text);
+    status = write_into(folder, name, text.text, text.nbytes);
+    free(text.text);
     free(name);
     return status;
 }

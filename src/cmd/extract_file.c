@@ -7,11 +7,12 @@
 #include "whole_file.h"
 #include "xmalloc.h"
 
+#include "base/file.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* MODULE-TARGET: names come from the file and must stay in the folder. */
 static void file_name(const struct found *found, char *out, size_t nbytes)
@@ -116,7 +117,7 @@ static void pack_folder(const char *folder, const char *pack, char *path,
         if (!isalnum((unsigned char)*c))
             *c = '_';
     }
-    (void)mkdir(path, 0777);
+    (void)file_make_folder(path);
 }
 
 static void free_written(struct written *written)

@@ -8,9 +8,10 @@
 #include "own_pack.h"
 #include "text_columns.h"
 
+#include "base/file.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const kind_names[] = {
     [KPK_KIND_VALUE] = "value",
@@ -345,7 +346,7 @@ int cmd_info(const struct options *options)
         json_close('}');
         json_end();
     }
-    if (!any && !*cmd_pack_path && access(name, F_OK) == 0)
+    if (!any && !*cmd_pack_path && file_kind(name) != FILE_NONE)
         (void)fprintf(stderr,
                       "kpack: info takes the name of a module or a kernel, and "
                       "\"%s\" is a file; `kpack list %s` shows what is in it\n",

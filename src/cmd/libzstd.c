@@ -5,9 +5,11 @@
  * stable since 1.4.
  */
 #include "libzstd.h"
+#include "os.h"
 #include "xmalloc.h"
 
-#include <dlfcn.h>
+#include "../os.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,21 +46,21 @@ const char *zstd_load(void)
 
     if (loaded)
         return NULL;
-    library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    library = kpk_i_library_open(os_zstd);
     if (!library) {
         static char why[512];
+        const char *error = kpk_i_library_error();
 
         (void)snprintf(why, sizeof(why),
-                       "it is compressed, and libzstd.so.1 does not load here: "
-                       "%s",
-                       dlerror());
+                       "it is compressed, and %s does not load here: %s",
+                       os_zstd, error ? error : "no reason given");
         return why;
     }
 #define X(result, name, args)                                                  \
     {                                                                          \
-        void *address = dlsym(library, #name);                                 \
+        void *address = kpk_i_library_symbol(library, #name);                  \
         if (!address)                                                          \
-            return "this machine's libzstd.so.1 has no " #name;                \
+            return "this machine's libzstd has no " #name;                     \
         memcpy(&zstd.name, &address, sizeof(address));                         \
     }
     ZSTD_TABLE(X)

@@ -8,9 +8,10 @@
 #include "search.h"
 #include "text_columns.h"
 
+#include "base/file.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 static void list_json(const struct scan *scan, const struct found *const *list,
                       size_t n)
@@ -76,12 +77,11 @@ int cmd_list_file(const struct options *options)
 bool cmd_info_file(const struct options *options, bool *sound)
 {
     const char *path = options->words[0];
-    struct stat status;
     struct scan scan;
     bool is, read;
 
     /* Most words are kernels' names. A pipe would block. */
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+    if (file_kind(path) != FILE_REGULAR)
         return false;
     is = scan_read(path, &scan) && archive_is(&scan);
     search_free(&scan);

@@ -5,9 +5,9 @@
 #include "commands.h"
 #include "exit_status.h"
 #include "nearest.h"
+#include "os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,16 +168,6 @@ static int finish(int status)
     return EXIT_NO_OUTPUT;
 }
 
-/* If a standard file is closed, the next open() gets its number, and output
- * would go into that file or GPU. Fill the number with /dev/null, opened so
- * that reads and writes still fail. */
-static void hold_standard_files(void)
-{
-    for (int fd = 0; fd < 3; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-}
-
 static const struct command *find_command(const char *name)
 {
     for (int i = 0; i < ncommands; i++)
@@ -233,7 +223,7 @@ int main(int argc, char **argv)
     const struct command *command;
     int status;
 
-    hold_standard_files();
+    os_begin(&argc, &argv);
     if (argc < 2)
         return usage(NULL, "no command given", "", "");
     status = run_plain(argv + 1);

@@ -7,7 +7,8 @@
 #include "objfile.h"
 #include "xmalloc.h"
 
-#include <elf.h>
+#include "base/elf_types.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,12 +10,12 @@
 #include "hex.h"
 #include "json.h"
 #include "own_pack.h"
+#include "pattern.h"
 #include "xmalloc.h"
 
 #include "base/sha256.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static struct counts find_kernels(kpk_instance *gpu,
 
         for (size_t k = 0; k < kpk_module_kernel_count(module); k++) {
             cmd_need(kpk_module_kernel(module, k, &kernel));
-            if (!options->only || fnmatch(options->only, kernel.name, 0) == 0)
+            if (!options->only || pattern_matches(options->only, kernel.name))
                 find_kernel(gpu, module, kernel.name, options->json, &counts);
         }
     }

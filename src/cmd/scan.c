@@ -1,19 +1,15 @@
 /* scan.c - finds the code objects in a file, and decodes them */
-/* For memmem and SEEK_DATA; the name is glibc's. */
-#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "scan.h"
 #include "libzstd.h"
 #include "xmalloc.h"
 
+#include "base/file.h"
 #include "base/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static bool cannot_read(const char *path, const char *why)
 {
@@ -23,20 +19,12 @@ static bool cannot_read(const char *path, const char *why)
     return false;
 }
 
-/* Room for the file. It ends against a page that cannot be read: who reads on
- * is found. Pages that nothing is written to take no memory. */
 static void make_room(struct scan *out, size_t nbytes)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t room = (nbytes + page - 1) / page * page;
-
-    out->map_nbytes = room + page;
-    out->map = mmap(NULL, out->map_nbytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (out->map == MAP_FAILED ||
-        mprotect((char *)out->map + room, page, PROT_NONE) != 0)
+    if (!os_make_room(&out->room_of_bytes, nbytes))
         cmd_no_memory();
-    out->bytes = (unsigned char *)out->map + room - nbytes;
+    out->bytes = out->room_of_bytes.bytes;
+    out->nbytes = nbytes;
 }
 
 /* A file of unknown size, such as a pipe. */
@@ -53,7 +41,6 @@ static bool read_stream(FILE *file, struct scan *out)
     make_room(out, used);
     memcpy(out->bytes, bytes, used);
     free(bytes);
-    out->nbytes = used;
     out->data = cmd_calloc(1, sizeof(*out->data));
     out->data[out->ndata++] = (struct extent){0, used};
     return !ferror(file);
@@ -61,41 +48,31 @@ static bool read_stream(FILE *file, struct scan *out)
 
 /* The parts of a file that are no holes; all of it where the file system does
  * not tell. */
-static void find_data(int fd, off_t size, struct scan *out)
+static void find_data(FILE *file, uint64_t size, struct scan *out)
 {
     size_t room = 0;
-    off_t from, to = 0;
+    uint64_t from, to = 0;
 
-    while (to < size) {
-        from = lseek(fd, to, SEEK_DATA);
-        if (from < 0 && errno == ENXIO)
-            break; /* a hole up to the end */
-        if (from < 0)
-            from = to;
-        to = lseek(fd, from, SEEK_HOLE);
-        if (to <= from || to > size)
-            to = size;
+    while (to < size && os_next_data(file, to, size, &from, &to)) {
         if (out->ndata == room) {
             room = room * 2 + 16;
             out->data = cmd_realloc(out->data, room * sizeof(*out->data));
         }
-        if (from < size)
-            out->data[out->ndata++] = (struct extent){(size_t)from, (size_t)to};
+        out->data[out->ndata++] = (struct extent){(size_t)from, (size_t)to};
     }
 }
 
 /* A file of known size; holes are zeros already. A file that has become shorter
  * since ends with zeros. */
-static bool read_data(FILE *file, off_t size, struct scan *out)
+static bool read_data(FILE *file, uint64_t size, struct scan *out)
 {
     /* Before anything is read, for the stream keeps track of its place. */
-    find_data(fileno(file), size, out);
+    find_data(file, size, out);
     make_room(out, (size_t)size);
-    out->nbytes = (size_t)size;
     for (size_t i = 0; i < out->ndata; i++) {
         const struct extent *part = &out->data[i];
 
-        if (fseek(file, (long)part->from, SEEK_SET) != 0)
+        if (!file_seek(file, part->from))
             return false;
         (void)fread(out->bytes + part->from, 1, part->to - part->from, file);
         if (ferror(file))
@@ -106,8 +83,9 @@ static bool read_data(FILE *file, off_t size, struct scan *out)
 
 bool scan_read(const char *path, struct scan *out)
 {
-    FILE *file = fopen(path, "rb");
-    struct stat status = {0};
+    FILE *file = file_open(path, "rb");
+    enum file_kind kind;
+    uint64_t nbytes;
     bool ok;
 
     memset(out, 0, sizeof(*out));
@@ -115,15 +93,15 @@ bool scan_read(const char *path, struct scan *out)
     if (!file)
         return cannot_read(path, strerror(errno));
     /* Some, such as /dev/zero, have no end. */
-    if (fstat(fileno(file), &status) == 0 && S_ISCHR(status.st_mode)) {
+    kind = file_kind_of(file, &nbytes);
+    if (kind == FILE_DEVICE) {
         (void)fclose(file);
         errno = 0;
         return cannot_read(path, "it is a device, and no file");
     }
     /* Files of /proc have a size of 0, whatever is in them. */
-    ok = S_ISREG(status.st_mode) && status.st_size > 0
-             ? read_data(file, status.st_size, out)
-             : read_stream(file, out);
+    ok = kind == FILE_REGULAR && nbytes > 0 ? read_data(file, nbytes, out)
+                                            : read_stream(file, out);
     if (!ok)
         (void)cannot_read(path, strerror(errno));
     (void)fclose(file);
@@ -147,8 +125,7 @@ struct found *scan_add(struct scan *scan)
 
 void scan_free(struct scan *scan)
 {
-    if (scan->map)
-        (void)munmap(scan->map, scan->map_nbytes);
+    os_free_room(&scan->room_of_bytes);
     free(scan->data);
     free(scan->found);
 }

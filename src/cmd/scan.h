@@ -2,6 +2,8 @@
 #ifndef KPK_CMD_SCAN_H
 #define KPK_CMD_SCAN_H
 
+#include "os.h"
+
 #include "kpack/format.h"
 
 #include <stdbool.h>
@@ -35,8 +37,7 @@ struct scan {
     size_t nbytes;
     struct extent *data; /* parts outside holes, in file order */
     size_t ndata;
-    void *map; /* memory behind `bytes` */
-    size_t map_nbytes;
+    struct os_room room_of_bytes;
     struct found *found; /* in the order of the file */
     size_t n, room;
     struct archives *archives; /* archive.h; NULL of other files */

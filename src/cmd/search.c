@@ -105,7 +105,7 @@ static size_t find_heads(struct scan *out, const struct extent *part, size_t at)
         at = part->from;
     while (at < end) {
         const unsigned char *next =
-            memmem(out->bytes + at, end - at, magic, sizeof(magic));
+            os_find(out->bytes + at, end - at, magic, sizeof(magic));
         const struct found *found;
 
         if (!next)

@@ -6,9 +6,10 @@
 #include "own_pack.h"
 #include "text_columns.h"
 
+#include "base/file.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const fit_names[] = {"exact", "any", "generic", "none"};
 
@@ -47,7 +48,7 @@ static bool has_better(const kpk_module *module, const char *target)
 static bool is_file(const char *word)
 {
     return !kpk_pack_find(cmd_pack, word) &&
-           (strchr(word, '/') || access(word, F_OK) == 0);
+           (strchr(word, '/') || file_kind(word) != FILE_NONE);
 }
 
 int cmd_select(const struct options *options)

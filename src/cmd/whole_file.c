@@ -5,49 +5,23 @@
  * leaves neither half a file nor a stray one.
  *
  * SIGKILL does leave one. The next command that writes into the folder removes
- * it: who writes a file holds a lock on it, which ends with the process, also
- * one in another container or on another host.
+ * it: os_sweep() knows whether somebody still writes it.
  */
 #include "whole_file.h"
 #include "exit_status.h"
+#include "os.h"
 #include "xmalloc.h"
 
-#include <dirent.h>
+#include "base/file.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* What is being written, for the handler of signals. */
 static char unfinished[4096];
 static volatile sig_atomic_t is_unfinished;
-
-static void end_by_signal(int number)
-{
-    if (is_unfinished)
-        (void)unlink(unfinished);
-    (void)raise(number); /* once more, when this returns: it ends the command */
-}
-
-static void heed_signals(void)
-{
-    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM};
-    const struct sigaction ours = {.sa_handler = end_by_signal,
-                                   .sa_flags = (int)SA_RESETHAND};
-    struct sigaction old;
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        (void)sigaction(numbers[i], NULL, &old);
-        if (old.sa_handler != SIG_IGN) /* as under nohup */
-            (void)sigaction(numbers[i], &ours, NULL);
-    }
-    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of size: writing fails then */
-}
 
 int cmd_write_failed(const char *name)
 {
@@ -74,24 +48,10 @@ static bool fill(FILE *file, const void *data, size_t nbytes)
 /* What is no file, or not known to be one, cannot be exchanged. */
 static int write_straight(const char *name, const void *data, size_t nbytes)
 {
-    FILE *file = fopen(name, "wb");
+    FILE *file = file_open(name, "wb");
 
     return file && fill(file, data, nbytes) ? EXIT_DONE
                                             : cmd_write_failed(name);
-}
-
-static bool is_straight(const char *name, const struct stat *there)
-{
-    struct stat status;
-
-    /* What is open already has a name there, though it may be a file. */
-    if ((strncmp(name, "/dev/", 5) == 0 &&
-         strncmp(name, "/dev/shm/", 9) != 0) ||
-        strncmp(name, "/proc/", 6) == 0)
-        return true;
-    /* A link to nowhere: its file is made. */
-    return there ? !S_ISREG(there->st_mode)
-                 : lstat(name, &status) == 0 && S_ISLNK(status.st_mode);
 }
 
 /* ---- what is unfinished --------------------------------------------- */
@@ -107,14 +67,14 @@ static int folder_nbytes(const char *path)
     return slash ? (int)(slash + 1 - path) : 0;
 }
 
-/* Another name each time, so that sweep() cannot mean a later file. */
+/* Another name each time, so that os_sweep() cannot mean a later file. */
 static bool name_unfinished(const char *path)
 {
     static unsigned serial;
 
     if ((size_t)snprintf(unfinished, sizeof(unfinished),
                          "%.*s" PREFIX "%ld-%u" SUFFIX, folder_nbytes(path),
-                         path, (long)getpid(), ++serial) < sizeof(unfinished))
+                         path, os_process(), ++serial) < sizeof(unfinished))
         return true;
     errno = ENAMETOOLONG;
     return false;
@@ -132,19 +92,6 @@ static bool is_unfinished_name(const char *name)
     return digits > 0 && strcmp(name + n + digits, SUFFIX) == 0;
 }
 
-/* Removes what nobody writes anymore. */
-static void sweep_file(int folder, const char *name)
-{
-    const int fd =
-        openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-    if (fd < 0)
-        return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-        (void)unlinkat(folder, name, 0);
-    (void)close(fd);
-}
-
 /* Of the folder that `path` is in; once, however many files are written there.
  * What cannot be swept is left: that is no reason not to write. */
 static void sweep(const char *path)
@@ -152,8 +99,6 @@ static void sweep(const char *path)
     static char swept[sizeof(unfinished)];
     char folder[sizeof(unfinished)] = "./";
     const int n = folder_nbytes(path);
-    const struct dirent *entry;
-    DIR *dir;
 
     if ((size_t)n >= sizeof(folder))
         return;
@@ -164,30 +109,7 @@ static void sweep(const char *path)
     if (strcmp(folder, swept) == 0)
         return;
     memcpy(swept, folder, sizeof(swept));
-    dir = opendir(folder);
-    while (dir && (entry = readdir(dir)))
-        if (is_unfinished_name(entry->d_name))
-            sweep_file(dirfd(dir), entry->d_name);
-    if (dir)
-        (void)closedir(dir);
-}
-
-/* Whether the file is ours now: not if another's sweep() was faster. The lock
- * stays when the stream is closed. */
-static bool lock_unfinished(FILE *file, int *lock)
-{
-    struct stat status;
-
-    *lock = dup(fileno(file));
-    if (*lock < 0)
-        return false;
-    /* Some file systems have no locks: there nothing can be swept either. */
-    if ((flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
-        fstat(*lock, &status) == 0 && status.st_nlink > 0)
-        return true;
-    (void)close(*lock);
-    errno = EBUSY;
-    return false;
+    os_sweep(folder, is_unfinished_name);
 }
 
 /* In the folder of `path`; NULL says why in errno. */
@@ -202,17 +124,13 @@ static FILE *open_unfinished(const char *path, int *lock)
         if (!name_unfinished(path))
             return NULL;
         is_unfinished = 1; /* before it is there, for a signal just then */
-        file = fopen(unfinished, "wbx");
-        if (file && lock_unfinished(file, lock))
+        file = os_create(unfinished, lock);
+        if (file)
             return file;
         why = errno;
-        if (file) {
-            (void)unlink(unfinished);
-            (void)fclose(file);
-        }
         is_unfinished = 0;
         errno = why;
-        /* Busy with a sweep(), or there: of a process of the same number. */
+        /* Busy with os_sweep(), or there: of a process of the same number. */
         if (why != EBUSY && why != EEXIST)
             return NULL;
     }
@@ -221,7 +139,7 @@ static FILE *open_unfinished(const char *path, int *lock)
 
 /* Writes it with the mode of another file, if it is to have that. */
 static bool exchange(const char *path, const void *data, size_t nbytes,
-                     const struct stat *like)
+                     const struct os_place *like)
 {
     FILE *file;
     bool ok;
@@ -231,14 +149,14 @@ static bool exchange(const char *path, const void *data, size_t nbytes,
     file = open_unfinished(path, &lock);
     if (!file)
         return false;
-    if (like)
-        (void)fchmod(lock, like->st_mode & 0777);
-    ok = fill(file, data, nbytes) && rename(unfinished, path) == 0;
+    if (like->exists)
+        os_set_mode(lock, like->mode);
+    ok = fill(file, data, nbytes) && os_replace(unfinished, path);
     why = errno;
     if (!ok)
-        (void)unlink(unfinished);
+        os_remove(unfinished);
     is_unfinished = 0;
-    (void)close(lock);
+    os_let_go(lock);
     errno = why;
     return ok;
 }
@@ -246,9 +164,9 @@ static bool exchange(const char *path, const void *data, size_t nbytes,
 int cmd_write_file(const char *name, const void *data, size_t nbytes,
                    const char *like)
 {
-    struct stat status, other;
-    const bool there = stat(name, &status) == 0;
-    const bool is_like = like && stat(like, &other) == 0;
+    const struct os_place there = os_look(name);
+    const struct os_place other =
+        like ? os_look(like) : (struct os_place){.exists = false};
     char *path = NULL;
     bool ok;
 
@@ -257,16 +175,14 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes,
         (void)fwrite(data, 1, nbytes, stdout);
         return EXIT_DONE;
     }
-    if (is_straight(name, there ? &status : NULL))
+    if (there.straight)
         return write_straight(name, data, nbytes);
     /* The file itself, not the link to it. */
-    if (there && (access(name, W_OK) != 0 || !(path = realpath(name, NULL))))
+    if (there.exists && !(path = os_writable(name)))
         return cmd_write_failed(name);
-    heed_signals();
+    os_heed_signals(unfinished, &is_unfinished);
     ok = exchange(path ? path : name, data, nbytes,
-                  there     ? &status
-                  : is_like ? &other
-                            : NULL);
+                  there.exists ? &there : &other);
     free(path);
     return ok ? EXIT_DONE : cmd_write_failed(name);
 }
@@ -277,5 +193,5 @@ bool cmd_make_folder(const char *folder)
         errno = ENAMETOOLONG;
         return false;
     }
-    return mkdir(folder, 0777) == 0 || errno == EEXIST;
+    return file_make_folder(folder) || errno == EEXIST;
 }

@@ -13,7 +13,7 @@ BRANCHES_SCRIPTS := $(addprefix tests/build/,packs.sh faults.sh nvidia.sh import
 OVER_NAMES := bundle codeobj compressed csv cubin ir kpak metadata program ptx scan second_names symbols triton
 OVER_BINS  := $(OVER_NAMES:%=$(BRANCHES_B)/over/%)
 over_parts := $(patsubst %.c,$(H)/obj/%.o,tests/fuzz/over_files.c tests/fuzz/mutate.c tests/import/made_code_object.c \
-  $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) $(addprefix src/cmd/,archive.c json.c libzstd.c objfile.c scan.c search.c xmalloc.c) \
+  $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) $(addprefix src/cmd/,archive.c json.c libzstd.c objfile.c os_posix.c scan.c search.c xmalloc.c) \
   tests/unit/fake_hip.c tests/unit/fake_load.c tests/unit/system.c) $(LIB_OBJECTS)
 $(H)/over/%: $(H)/obj/tests/fuzz/fuzz_%.o $(over_parts)
 	@mkdir -p $(@D)

@@ -32,7 +32,7 @@ FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fu
 FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
 FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) \
-  $(filter-out src/os_$(OTHER_OS).c,$(wildcard src/*.c)) $(addprefix src/cmd/,archive.c json.c libzstd.c objfile.c scan.c search.c xmalloc.c) tests/unit/fake_hip.c tests/unit/fake_load.c tests/unit/system.c \
+  $(filter-out src/os_$(OTHER_OS).c,$(wildcard src/*.c)) $(addprefix src/cmd/,archive.c json.c libzstd.c objfile.c os_posix.c scan.c search.c xmalloc.c) tests/unit/fake_hip.c tests/unit/fake_load.c tests/unit/system.c \
   $(addprefix src/model/,error_text.c gguf.c arch.c heap.c pretoken.c specials.c tokenizer.c vocabulary.c) tests/import/made_code_object.c tests/fuzz/mutate.c)
 
 # A stamp ends at a comma.
