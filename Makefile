@@ -16,6 +16,11 @@ given := $(foreach v,$(REMEMBERED),$(if $(filter command environment,$(firstword
 ifeq ($(SAN)$(MAKECMDGOALS),install)
 -include $(or $(strip $(B)),build)/settings.mk
 endif
+# So does the PREFIX of the last build that was given one; uninstall takes it, too.
+PREFIX_GIVEN := $(if $(filter command environment,$(firstword $(origin PREFIX))),1)
+ifneq ($(if $(PREFIX_GIVEN),,$(filter install uninstall,$(SAN)$(MAKECMDGOALS))),)
+-include $(or $(strip $(B)),build)/prefix.mk
+endif
 hash := \#
 remember = 'ifeq ($$(filter $(1),$$(given)),)' 'given += $(1)' \
   $(call KPACK_QUOTE,$(1) = $(subst $(hash),\$(hash),$(value $(1)))) endif
@@ -176,6 +181,13 @@ $(H)/libkpack.a: $(LIB_OBJECTS) $(PACK_OBJECTS) $(H)/stamp/lib $(PACK_HEADER)
 	@$(AR) rcsD $@ $(LIB_OBJECTS) $(PACK_OBJECTS)
 	@printf '%s\n' '# Made with $@; do not edit. See REMEMBERED in Makefile.' \
 	  $(foreach v,$(given),$(call remember,$(v))) >$(H)/settings.mk
+
+ifneq ($(PREFIX_GIVEN),)
+all lib: $(H)/prefix.mk
+$(H)/prefix.mk: KPACK_FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call KPACK_QUOTE,PREFIX := $(subst $(hash),\$(hash),$(value PREFIX))) >$@
+endif
 
 $(H)/kpack$(EXE): $(CMD_OBJECTS) $(H)/libkpack.a
 	@echo "  LD    $@"

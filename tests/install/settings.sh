@@ -38,6 +38,18 @@ check "settings that are given hold" says "'two for gfx1100'" make_in_tree -n in
 check "from the environment, too" says "'two for gfx1100'" env MODULES=two \
     make -n -C "$tree" install KPACK_GEN="$gen" KPACK_COMPRESS=
 
+# ---- PREFIX ----
+
+odd="$tree/a 'b'#c\$d"
+# shellcheck disable=SC2016 # make reads one $ in two
+check "a build with a PREFIX" make_in_tree MODULES=one ARCHS=gfx1100 HIPFLAGS='-DHASH="#" -DMORE=2' \
+    PREFIX="$tree/a 'b'#c\$\$d"
+check "make install puts it there" make_in_tree install
+check "in the folder with an odd name" test -e "$odd/lib/libkpack.a"
+check "make uninstall finds it" make_in_tree uninstall
+check "and leaves nothing" test "$(ls "$odd")" = ""
+check "a PREFIX that is given holds" says " '/given' " make_in_tree -n install PREFIX=/given
+
 # ---- over an installation ----
 
 files >"$WORK/before"
