@@ -166,15 +166,15 @@ static void count(struct waits *w, const char *name, const struct insn *in,
     case KIND_NONE:
         break;
     case KIND_VMEM:
-        w->type = VMEM_PLAIN;
+        w->type = LOAD_PLAIN;
         add(w, memory, ORDER_VMEM);
         break;
     case KIND_SAMPLER:
-        w->type = VMEM_SAMPLER;
+        w->type = LOAD_SAMPLER;
         add(w, gfx12 ? COUNTER_SAMPLE : COUNTER_LOAD, ORDER_VMEM);
         break;
     case KIND_BVH:
-        w->type = VMEM_BVH;
+        w->type = LOAD_BVH;
         add(w, gfx12 ? COUNTER_BVH : COUNTER_LOAD, ORDER_VMEM);
         break;
     case KIND_FLAT: /* to memory and to LDS, as the addresses say */
@@ -188,6 +188,7 @@ static void count(struct waits *w, const char *name, const struct insn *in,
         add(w, COUNTER_LOAD, ORDER_VMEM);
         break;
     case KIND_LDS:
+        w->type = LOAD_LDS;
         add(w, COUNTER_DS, ORDER_LDS);
         break;
     case KIND_SCALAR:

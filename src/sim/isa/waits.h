@@ -37,9 +37,10 @@ enum issue_order {
     ORDER_MESSAGE
 };
 
-/* What LLVM calls the type of a vector memory instruction: up to gfx11 two
- * loads of one type write a register in their order, without a wait. */
-enum vmem_type { VMEM_NONE, VMEM_PLAIN, VMEM_SAMPLER, VMEM_BVH };
+/* Up to gfx11 two loads of one type write a register in their order, without a
+ * wait. LLVM has the first three, and waits between loads of LDS; AMD's own
+ * kernels do not. */
+enum load_type { LOAD_NONE, LOAD_PLAIN, LOAD_SAMPLER, LOAD_BVH, LOAD_LDS };
 
 /* How an operation touches LDS: kept by late_lds.h, a load that fills it late,
  * or behind those kept. */
@@ -48,7 +49,7 @@ enum lds_use { LDS_NOT, LDS_LATE, LDS_FILLED, LDS_AT_ONCE };
 struct waits {
     uint8_t counter[2]; /* enum counter, that it adds to */
     uint8_t order[2];   /* enum issue_order, in each */
-    uint8_t type;       /* enum vmem_type */
+    uint8_t type;       /* enum load_type */
     uint8_t lds;        /* enum lds_use */
     bool returns;       /* op[0] is written when the operation completes */
     bool all_lanes;     /* it reads lanes that EXEC switches off */

@@ -123,10 +123,6 @@ static const struct {
      "s_waitcnt lgkmcnt(0)\n"
      "v_mov_b32 v4, v3",
      NULL},
-    {"gfx90a",
-     "ds_read_b32 v2, v1\n"
-     "ds_read_b32 v2, v1",
-     "writes v2"},
     /* registers that the text does not name */
     {"gfx942",
      "s_load_dwordx2 vcc, s[4:5], 0x0\n"
@@ -178,7 +174,7 @@ static const struct {
      "s_waitcnt vmcnt(0) lgkmcnt(1)\n"
      "v_mov_b32 v5, v4",
      "'s_waitcnt lgkmcnt(0)' is missing"},
-    /* two loads to a register: in order up to gfx11 */
+    /* two loads of one type to a register: in order up to gfx11 */
     {"gfx942",
      "global_load_dword v2, v1, s[4:5]\n"
      "global_load_dword v2, v1, s[4:5] offset:4\n"
@@ -188,6 +184,20 @@ static const struct {
     {"gfx1201",
      "global_load_b32 v2, v1, s[4:5]\n"
      "global_load_b32 v2, v1, s[4:5] offset:4",
+     "writes v2"},
+    {"gfx90a",
+     "ds_read_b32 v2, v1\n"
+     "ds_read_b64 v[2:3], v1\n"
+     "s_waitcnt lgkmcnt(0)\n"
+     "v_mov_b32 v4, v2",
+     NULL},
+    {"gfx90a",
+     "ds_read_b32 v2, v1\n"
+     "global_load_dword v2, v1, s[4:5]",
+     "writes v2"},
+    {"gfx1201",
+     "ds_load_b32 v2, v1\n"
+     "ds_load_b32 v2, v1",
      "writes v2"},
     /* a barrier is no wait */
     {"gfx942",
