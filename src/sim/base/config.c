@@ -48,6 +48,7 @@ static void read_environment(void)
     config.large_bar = number("KPK_SIM_LARGE_BAR", 0) != 0;
     config.weak = number("KPK_SIM_WEAK", 1);
     config.trace = number("KPK_SIM_TRACE", 0) != 0;
+    config.trace_waits = is_word("KPK_SIM_TRACE", "waits");
     config.slice = number("KPK_SIM_SLICE", SLICE);
     if (config.slice == 0)
         config.slice = SLICE;

@@ -16,7 +16,8 @@
  *   KPK_SIM_SLICE=N        instructions of a wave before the next one's turn
  *                          (default 64); 1: all step by step
  *   KPK_SIM_MAX_INSNS=N    instructions a wave may execute (default 2^33)
- *   KPK_SIM_TRACE=1        print every executed instruction to stderr
+ *   KPK_SIM_TRACE=1|waits  print every executed instruction to stderr, or
+ *                          what each wait completes (with KPK_SIM_WEAK)
  */
 #ifndef SIM_BASE_CONFIG_H
 #define SIM_BASE_CONFIG_H
@@ -26,7 +27,7 @@
 
 struct sim_config {
     unsigned threads;
-    bool stats, uninit, races, trace, dropped;
+    bool stats, uninit, races, trace, trace_waits, dropped;
     unsigned barriers;
     bool large_bar; /* the host reaches device memory; set before any is made */
     bool bounds, print_bounds; /* count what bounds need; print them */

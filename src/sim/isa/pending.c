@@ -257,6 +257,17 @@ static void complete(struct wave *w, enum counter c, unsigned at)
     cure(p, op);
 }
 
+static void trace_wait(const struct wave *w, enum counter c)
+{
+    const struct pending_op *op = &w->pending->op[w->pending->queue[c][0]];
+    const uint32_t *id = w->group->id;
+
+    fprintf(stderr, "%u,%u,%u wave %u +0x%04llx waits for +0x%04llx %s\n",
+            id[0], id[1], id[2], w->index,
+            (unsigned long long)(w->insn_pc - w->run->entry),
+            (unsigned long long)(op->pc - w->run->entry), op->insn->row->name);
+}
+
 static void run_wait(struct wave *w, const struct waits *waits)
 {
     struct pending *p = w->pending;
@@ -266,8 +277,9 @@ static void run_wait(struct wave *w, const struct waits *waits)
 
         if (most == NO_WAIT || (most && !is_ordered(p, (enum counter)c)))
             continue;
-        while (p->nqueue[c] > most)
-            complete(w, (enum counter)c, 0);
+        for (; p->nqueue[c] > most; complete(w, (enum counter)c, 0))
+            if (w->run->config.trace_waits)
+                trace_wait(w, (enum counter)c);
     }
 }
 
