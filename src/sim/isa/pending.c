@@ -294,18 +294,27 @@ static unsigned free_slot(struct pending *p)
     return k;
 }
 
+/* A card issues nothing that a full counter cannot count: the oldest operation
+ * is done then, if they complete in order. */
+static void make_room(struct wave *w, enum counter c, unsigned holds)
+{
+    const struct pending *p = w->pending;
+
+    while (p->nqueue[c] == PENDING_MOST ||
+           (p->nqueue[c] >= holds && is_ordered(p, c)))
+        complete(w, c, 0);
+}
+
 static void issue(struct wave *w, const struct insn *in)
 {
     struct pending *p = w->pending;
     unsigned slot;
     struct pending_op *op;
 
-    for (unsigned k = 0; k < 2; k++) {
-        const enum counter c = (enum counter)in->waits.counter[k];
-
-        while (p->nqueue[c] == PENDING_MOST)
-            complete(w, c, 0);
-    }
+    for (unsigned k = 0; k < 2; k++)
+        if (in->waits.counter[k] != COUNTER_NONE)
+            make_room(w, (enum counter)in->waits.counter[k],
+                      in->waits.holds[k]);
     slot = free_slot(p);
     op = &p->op[slot];
     *op = (struct pending_op){.insn = in, .pc = w->insn_pc, .lanes = w->mask};

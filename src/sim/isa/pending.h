@@ -16,8 +16,8 @@
 #include "waits.h"
 #include "wave.h"
 
-/* More than any counter holds: the card makes a wave wait at its most. An
- * operation has a slot while one of the counters still holds it. */
+/* More than any counter holds. An operation has a slot while one of the
+ * counters still holds it. */
 enum { PENDING_MOST = 64, PENDING_OPS = (NUM_COUNTERS - 1) * PENDING_MOST };
 
 struct pending_op {

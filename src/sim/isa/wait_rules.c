@@ -43,6 +43,22 @@ static const struct {
     {"s_wait_storecnt_dscnt", 12, 99, COUNTER_DS, 0, 6, 0},
 };
 
+static bool is_of(size_t field, const struct sim_target *t)
+{
+    return t->major >= fields[field].first && t->major <= fields[field].last;
+}
+
+/* What a field of a wait says, out of SIMM16. */
+static unsigned field_of(size_t i, uint32_t raw)
+{
+    const unsigned full = (1u << fields[i].bits) - 1;
+    unsigned n = raw >> fields[i].shift & full;
+
+    if (fields[i].high)
+        n |= (raw >> fields[i].high & 3) << fields[i].bits;
+    return n;
+}
+
 /* The largest number that fits is as many as a counter can hold: no wait. */
 static void read_wait(struct waits *w, const char *name, uint32_t raw,
                       const struct sim_target *t)
@@ -52,20 +68,25 @@ static void read_wait(struct waits *w, const char *name, uint32_t raw,
     memset(w->most, all ? 0 : NO_WAIT, sizeof(w->most));
     w->is_wait = all;
     for (size_t i = 0; i < COUNT(fields); i++) {
-        const unsigned full = (1u << fields[i].bits) - 1;
-        unsigned n = raw >> fields[i].shift & full, most = full;
+        const unsigned n = field_of(i, raw);
 
-        if (strcmp(name, fields[i].name) != 0 || t->major < fields[i].first ||
-            t->major > fields[i].last)
+        if (strcmp(name, fields[i].name) != 0 || !is_of(i, t))
             continue;
-        if (fields[i].high) {
-            n |= (raw >> fields[i].high & 3) << fields[i].bits;
-            most |= 3u << fields[i].bits;
-        }
         w->is_wait = true;
-        if (n < most)
+        if (n < field_of(i, UINT32_MAX))
             w->most[fields[i].counter] = (uint8_t)n;
     }
+}
+
+static uint8_t counter_holds(enum counter counter, const struct sim_target *t)
+{
+    unsigned holds = 0;
+
+    for (size_t i = 0; i < COUNT(fields); i++)
+        if (fields[i].counter == counter && is_of(i, t) &&
+            field_of(i, UINT32_MAX) > holds)
+            holds = field_of(i, UINT32_MAX);
+    return (uint8_t)holds;
 }
 
 /* ---- operations ---- */
@@ -227,6 +248,8 @@ struct waits sim_waits_of(const char *name, const struct insn *in,
     read_wait(&w, name, in->raw, target);
     w.returns = in->class != CLASS_VALU && returns(name, in);
     count(&w, name, in, target);
+    for (unsigned k = 0; k < 2; k++)
+        w.holds[k] = counter_holds((enum counter)w.counter[k], target);
     w.returns &= w.counter[0] != COUNTER_NONE;
     w.lds = (uint8_t)lds_use_of(name, in);
     w.reads_vcc = begins(name, "s_cbranch_vcc") || begins(name, "v_div_fmas");

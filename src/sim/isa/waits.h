@@ -49,6 +49,7 @@ enum lds_use { LDS_NOT, LDS_LATE, LDS_FILLED, LDS_AT_ONCE };
 struct waits {
     uint8_t counter[2]; /* enum counter, that it adds to */
     uint8_t order[2];   /* enum issue_order, in each */
+    uint8_t holds[2];   /* operations that each can count */
     uint8_t type;       /* enum load_type */
     uint8_t lds;        /* enum lds_use */
     bool returns;       /* op[0] is written when the operation completes */

@@ -215,6 +215,29 @@ static const struct {
      "s_wait_loadcnt 0x0\n"
      "v_mov_b32 v3, v2",
      NULL},
+    /* a full counter: lgkmcnt holds 15 up to gfx9, and 63 later. Scalar loads
+     * come in any order, so that nothing is known of the oldest
+     */
+    {"gfx942",
+     "ds_read_b32 v2, v1\n"
+     ".rept 15\nds_write_b32 v1, v1\n.endr\n"
+     "v_mov_b32 v3, v2",
+     NULL},
+    {"gfx942",
+     "ds_read_b32 v2, v1\n"
+     ".rept 14\nds_write_b32 v1, v1\n.endr\n"
+     "v_mov_b32 v3, v2",
+     "'s_waitcnt lgkmcnt(14)' is missing"},
+    {"gfx1100",
+     "ds_load_b32 v2, v1\n"
+     ".rept 15\nds_store_b32 v1, v1\n.endr\n"
+     "v_mov_b32 v3, v2",
+     "'s_waitcnt lgkmcnt(15)' is missing"},
+    {"gfx90a",
+     "s_load_dword s8, s[4:5], 0x0\n"
+     ".rept 20\nds_write_b32 v1, v1\n.endr\n"
+     "s_mov_b32 s9, s8",
+     "'s_waitcnt lgkmcnt(0)' is missing"},
     /* a store's data may be overwritten at once */
     {"gfx942",
      "global_store_dword v1, v1, s[4:5]\n"
