@@ -1,0 +1,120 @@
+/*
+ * ring.h - a ring of stages in LDS: copies run ahead of the work on them
+ *
+ * Stage number i lies in slot i modulo Stages. There are two flavours.
+ *
+ * By barriers, who copies and who works need not wait for the whole block. Each
+ * keeps its own end of the ring. `full` of a slot counts the threads or bytes
+ * that bring a stage, `empty` those that need it no more.
+ *
+ *     in.fill();     waits until the slot is empty
+ *     ...            copies, which arrive at in.full()
+ *     in.next();
+ *
+ *     out.wait();    waits until the stage is there
+ *     ...            works
+ *     out.release(); by as many threads as init() said
+ *     out.next();
+ *
+ * By cp.async, every thread copies and works, and waits for its own copies. A
+ * barrier of the warp or block follows wait().
+ *
+ *     ring.fill([&](u32 stage) { ... });   first `Ahead` times
+ *     ring.wait<Ahead>();
+ *     __syncthreads();
+ *     ring.fill(...);                      if Ahead < Stages; else last
+ *     ...                                  works on ring.out
+ *     ring.release();
+ */
+#pragma once
+
+#include "nvidia/copy/async_copy.h"
+#if KPK_SM >= 90
+#include "nvidia/copy/bulk_copy.h"
+
+/* One end of a ring: a slot, with the parity of its phase. */
+template <u32 Stages> struct RingEnd {
+    u32 barriers; /* LDS address of RingBarriers */
+    u32 slot, phase;
+
+    DEV_MEMBER u32 full() const
+    {
+        return barriers + slot * 8;
+    }
+    DEV_MEMBER u32 empty() const
+    {
+        return full() + Stages * 8;
+    }
+    DEV_MEMBER void next()
+    {
+        slot = slot + 1 == Stages ? 0 : slot + 1;
+        if (slot == 0)
+            phase ^= 1;
+    }
+    DEV_MEMBER void fill() const
+    {
+        barrier_wait(empty(), phase ^ 1);
+    }
+    DEV_MEMBER void wait() const
+    {
+        barrier_wait(full(), phase);
+    }
+    DEV_MEMBER void release() const
+    {
+        barrier_arrive(empty());
+    }
+};
+
+/* A ring's barriers, in LDS. */
+template <u32 Stages> struct RingBarriers {
+    u64 full[Stages], empty[Stages];
+
+    /* By one thread; the block waits for it. filling, working: threads that
+     * arrive for a stage. */
+    DEV_MEMBER void init(u32 filling, u32 working)
+    {
+        for (u32 i = 0; i < Stages; i++) {
+            barrier_init(&full[i], filling);
+            barrier_init(&empty[i], working);
+        }
+    }
+    DEV_MEMBER RingEnd<Stages> first() const
+    {
+        return {lds_address(full), 0, 0};
+    }
+};
+#endif
+
+/* A ring by cp.async: Stages of nbytes, from LDS address `begin` on. */
+template <u32 Stages, u32 nbytes> struct CopyRing {
+    u32 begin, in, out; /* the ring, the stage to fill, the stage to read */
+
+    DEV_MEMBER explicit CopyRing(u32 lds) : begin(lds), in(lds), out(lds)
+    {
+    }
+    DEV_MEMBER u32 after(u32 stage) const
+    {
+        return stage + nbytes == begin + Stages * nbytes ? begin
+                                                         : stage + nbytes;
+    }
+    template <class Copy> DEV_MEMBER void fill(Copy copy)
+    {
+        copy(in);
+        filled();
+    }
+    /* The copies since the last stage are the stage at `in`. */
+    DEV_MEMBER void filled()
+    {
+        async_copies_end();
+        in = after(in);
+    }
+    /* `Ahead` stages are filled, and the first of them is there. */
+    template <u32 Ahead> static DEV_MEMBER void wait()
+    {
+        async_copies_wait<(int)Ahead - 1>();
+    }
+    DEV_MEMBER void release()
+    {
+        out = after(out);
+    }
+};
