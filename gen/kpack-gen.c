@@ -18,9 +18,11 @@
  *   gen/MODULE.kernels         its kernels, for the pack's header
  *   blob/TARGET/MODULE.head    what stands before a code object in the program
  *   include/kpack/PACK/MODULE.h  its typed launchers
+ *   rust/PACK/MODULE.rs        the same for Rust
  *   gen/pack.c                 the pack's table
  *   include/kpack/PACK.h       its header
  *   include/kpack/PACK_launch.h  the header of all launchers
+ *   rust/PACK.rs               both for Rust
  *
  * and `import` what write/tree.h lists. A file appears complete or not at all;
  * an unchanged file keeps its time. Silent on success. Faults are reported as
@@ -41,6 +43,7 @@
 #include "write/pack_files.h"
 #include "write/part.h"
 #include "write/records.h"
+#include "write/rust.h"
 #include "write/second_names.h"
 #include "write/tree.h"
 
@@ -150,11 +153,23 @@ static bool write_launchers(const struct job *job, const struct build *b)
         .taken = (const char *const *)b->taken,
         .ntaken = b->ntaken,
     };
+    struct launchers *launchers = launchers_new(&in);
     struct output out;
+    bool ok = launchers && output_open(&out, "%s/include/kpack/%s/%s.h",
+                                       job->out, job->pack, job->module);
 
-    return output_open(&out, "%s/include/kpack/%s/%s.h", job->out, job->pack,
-                       job->module) &&
-           output_close(&out, launchers_write(out.f, &in));
+    if (ok) {
+        launchers_write(out.f, launchers);
+        ok = output_close(&out, true);
+    }
+    ok = ok && output_open(&out, "%s/rust/%s/%s.rs", job->out, job->pack,
+                           job->module);
+    if (ok) {
+        rust_write_module(out.f, launchers);
+        ok = output_close(&out, true);
+    }
+    launchers_free(launchers);
+    return ok;
 }
 
 static bool make_module(const struct job *job)
@@ -236,6 +251,11 @@ static bool write_pack(const struct job *job, char *const *lists)
          output_open(&out, "%s/include/kpack/%s_launch.h", job->out, job->pack);
     if (ok) {
         pack_write_launchers(out.f, job->pack, job->words, job->nwords);
+        ok = output_close(&out, true);
+    }
+    ok = ok && output_open(&out, "%s/rust/%s.rs", job->out, job->pack);
+    if (ok) {
+        rust_write_pack(out.f, job->pack, job->words, job->nwords);
         ok = output_close(&out, true);
     }
     free(modules);

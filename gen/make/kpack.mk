@@ -579,7 +579,7 @@ KPACK_IR_ARGUMENT = $(if $(KPACK_AMD_ARCHS),'ir=$(@:.made=.ll)',$$(test ! -e '$(
 KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
 KPACK_OBJECTS_OF = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_OBJECT,$(a),$(1)))
 KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/include/kpack/$(PACK)/$(1).h \
-  $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_B)/blob/$(a)/$(1).head)
+  $(KPACK_B)/rust/$(PACK)/$(1).rs $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_B)/blob/$(a)/$(1).head)
 # Forces a rule if one of its files is missing.
 KPACK_UNLESS_THERE = $(if $(filter-out $(wildcard $(1)),$(1)),KPACK_FORCE)
 
@@ -609,7 +609,7 @@ endef
 PACK_HEADER := $(KPACK_B)/include/kpack/$(PACK).h
 PACK_LAUNCHERS := $(KPACK_MODULES:%=$(KPACK_B)/include/kpack/$(PACK)/%.h) $(KPACK_B)/include/kpack/$(PACK)_launch.h
 ifeq ($(IMPORT),)
-KPACK_MADE := $(KPACK_B)/gen/pack.c $(PACK_HEADER) $(KPACK_B)/include/kpack/$(PACK)_launch.h
+KPACK_MADE := $(KPACK_B)/gen/pack.c $(PACK_HEADER) $(KPACK_B)/include/kpack/$(PACK)_launch.h $(KPACK_B)/rust/$(PACK).rs
 $(KPACK_B)/gen/pack.made: $(KPACK_MODULES:%=$(KPACK_B)/gen/%.kernels) $(KPACK_GEN) $(KPACK_B)/stamp/pack \
     $(call KPACK_UNLESS_THERE,$(KPACK_MADE))
 	@$(KPACK_GEN) pack $(PACK) '$(KPACK_B)' $(KPACK_MODULES)

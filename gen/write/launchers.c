@@ -9,28 +9,7 @@
 #include "base/fnv1a.h"
 #include "kpack.h"
 #include "pack/alias.h"
-#include "pack/source.h"
-#include "read/doc.h"
 #include "util/alloc_or_exit.h"
-#include "write/host_type.h"
-
-#define NAME_MAX_NBYTES 512
-
-/* A kernel's launcher: its prototype, or the reason that it has none. */
-struct launcher {
-    const struct codeobj_kernel *kernel;
-    struct source source;
-    char name[NAME_MAX_NBYTES]; /* less kpk_ */
-    char (*declarations)[HOST_TEXT_MAX];
-    char (*names)[NAME_MAX_NBYTES];
-    char why[HOST_TEXT_MAX]; /* "" if it has a launcher */
-};
-
-struct writer {
-    const struct launchers_input *in;
-    struct host_types *types;
-    struct launcher *launchers; /* [object->nkernels] */
-};
 
 /* ---- names ---- */
 
@@ -76,9 +55,9 @@ static bool is_word_of(const char *text, const char *name)
     return false;
 }
 
-static bool is_taken(const struct writer *w, size_t i, const char *name)
+static bool is_taken(const struct launchers *w, size_t i, const char *name)
 {
-    char type[NAME_MAX_NBYTES], getter[NAME_MAX_NBYTES];
+    char type[LAUNCHER_NAME_MAX], getter[LAUNCHER_NAME_MAX];
 
     snprintf(type, sizeof(type), "%s_kernels", w->in->module);
     snprintf(getter, sizeof(getter), "%s_kernels_get", w->in->module);
@@ -88,17 +67,17 @@ static bool is_taken(const struct writer *w, size_t i, const char *name)
         if (is_word_of(w->in->taken[t], name))
             return true;
     for (size_t j = 0; j < i; j++)
-        if (strcmp(w->launchers[j].name, name) == 0)
+        if (strcmp(w->of[j].name, name) == 0)
             return true;
     return false;
 }
 
 /* ns::scale<float>, from the metadata: enclosing scopes, then the name. */
 static void qualified_name(const struct ir *ir, unsigned id, int depth,
-                           char out[NAME_MAX_NBYTES])
+                           char out[LAUNCHER_NAME_MAX])
 {
     const unsigned scope = ir_ref(ir, id, "scope");
-    char name[NAME_MAX_NBYTES];
+    char name[LAUNCHER_NAME_MAX];
     size_t n;
 
     *out = '\0';
@@ -107,12 +86,12 @@ static void qualified_name(const struct ir *ir, unsigned id, int depth,
         qualified_name(ir, scope, depth + 1, out);
     n = strlen(out);
     if (ir_text(ir, id, "name", name, sizeof(name)))
-        snprintf(out + n, NAME_MAX_NBYTES - n, "%s%s", n ? "::" : "", name);
+        snprintf(out + n, LAUNCHER_NAME_MAX - n, "%s%s", n ? "::" : "", name);
 }
 
-static bool has_cxx_name(const struct writer *w, const struct launcher *l)
+static bool has_cxx_name(const struct launchers *w, const struct launcher *l)
 {
-    char name[NAME_MAX_NBYTES];
+    char name[LAUNCHER_NAME_MAX];
 
     return l->source.kernel && !l->source.is_alias &&
            ir_text(w->in->ir, l->source.kernel->subprogram, "linkageName", name,
@@ -120,22 +99,22 @@ static bool has_cxx_name(const struct writer *w, const struct launcher *l)
 }
 
 /* The name as the source has it: ns::scale<float>. */
-static void source_name(const struct writer *w, const struct launcher *l,
-                        char out[NAME_MAX_NBYTES])
+static void source_name(const struct launchers *w, const struct launcher *l,
+                        char out[LAUNCHER_NAME_MAX])
 {
     if (has_cxx_name(w, l))
         qualified_name(w->in->ir, l->source.kernel->subprogram, 0, out);
     else
-        snprintf(out, NAME_MAX_NBYTES, "%s", l->kernel->name);
+        snprintf(out, LAUNCHER_NAME_MAX, "%s", l->kernel->name);
 }
 
-static bool is_overloaded(const struct writer *w, size_t i)
+static bool is_overloaded(const struct launchers *w, size_t i)
 {
-    char name[NAME_MAX_NBYTES], other[NAME_MAX_NBYTES];
+    char name[LAUNCHER_NAME_MAX], other[LAUNCHER_NAME_MAX];
 
-    source_name(w, &w->launchers[i], name);
+    source_name(w, &w->of[i], name);
     for (size_t j = 0; j < w->in->object->nkernels; j++) {
-        source_name(w, &w->launchers[j], other);
+        source_name(w, &w->of[j], other);
         if (j != i && strcmp(name, other) == 0)
             return true;
     }
@@ -143,7 +122,7 @@ static bool is_overloaded(const struct writer *w, size_t i)
 }
 
 /* The types of the parameters, behind the name of an overloaded kernel. */
-static void add_types(struct writer *w, struct launcher *l)
+static void add_types(struct launchers *w, struct launcher *l)
 {
     const struct ir *ir = w->in->ir;
     const unsigned list = source_types(ir, &l->source);
@@ -160,10 +139,10 @@ static void add_types(struct writer *w, struct launcher *l)
 
 /* The launcher's name: the kernel's, as a name of C. Overloads get the types of
  * their parameters, names of kpack's own calls a word more. */
-static void name_launcher(struct writer *w, size_t i)
+static void name_launcher(struct launchers *w, size_t i)
 {
-    struct launcher *l = &w->launchers[i];
-    char name[NAME_MAX_NBYTES];
+    struct launcher *l = &w->of[i];
+    char name[LAUNCHER_NAME_MAX];
     size_t n;
 
     source_name(w, l, name);
@@ -177,10 +156,10 @@ static void name_launcher(struct writer *w, size_t i)
         snprintf(l->name + n, sizeof(l->name) - n, "_kernel%u", k);
 }
 
-static void name_parameter(const struct writer *w, const struct launcher *l,
-                           size_t arg, char out[NAME_MAX_NBYTES])
+static void name_parameter(const struct launchers *w, const struct launcher *l,
+                           size_t arg, char out[LAUNCHER_NAME_MAX])
 {
-    char name[NAME_MAX_NBYTES];
+    char name[LAUNCHER_NAME_MAX];
     bool repeated;
 
     if (!ir_parameter(w->in->ir, l->source.kernel->subprogram,
@@ -195,20 +174,20 @@ static void name_parameter(const struct writer *w, const struct launcher *l,
         for (size_t j = 0; j < arg; j++)
             repeated |= strcmp(l->names[j], out) == 0;
         if (repeated)
-            snprintf(out + strlen(out), NAME_MAX_NBYTES - strlen(out), "_");
+            snprintf(out + strlen(out), LAUNCHER_NAME_MAX - strlen(out), "_");
     } while (repeated);
 }
 
 /* ---- signatures ---- */
 
 /* Gives "const T *x" the element type of the alias, if it differs. */
-static void retype(const struct writer *w, const struct launcher *l,
+static void retype(const struct launchers *w, const struct launcher *l,
                    char declaration[HOST_TEXT_MAX])
 {
     const bool is_input = strncmp(declaration, "const ", 6) == 0;
     const char *type = declaration + (is_input ? 6 : 0);
     const char *star = strchr(type, '*');
-    char host[NAME_MAX_NBYTES], text[HOST_TEXT_MAX];
+    char host[LAUNCHER_NAME_MAX], text[HOST_TEXT_MAX];
     const char *other;
 
     if (!l->source.is_alias || !star || star < type + 2 ||
@@ -232,7 +211,7 @@ static bool has_padding(const struct codeobj_kernel *k)
     return n > 1;
 }
 
-static void declare_parameters(struct writer *w, struct launcher *l)
+static void declare_parameters(struct launchers *w, struct launcher *l)
 {
     const struct ir *ir = w->in->ir;
     const struct codeobj_kernel *k = l->kernel;
@@ -266,9 +245,9 @@ static void declare_parameters(struct writer *w, struct launcher *l)
     }
 }
 
-static void prepare(struct writer *w, size_t i)
+static void prepare(struct launchers *w, size_t i)
 {
-    struct launcher *l = &w->launchers[i];
+    struct launcher *l = &w->of[i];
     const size_t nargs = l->kernel->nargs;
 
     l->declarations = alloc_new(nargs, sizeof(*l->declarations));
@@ -321,16 +300,62 @@ static void write_safe(FILE *f, const char *text)
     }
 }
 
-static void write_comment(FILE *f, const struct writer *w,
-                          const struct launcher *l, const struct doc *doc)
+/* The real path of a DIFile; the compiler spells one file in several ways. */
+static bool file_path(const struct ir *ir, unsigned file,
+                      char out[HOST_TEXT_MAX])
+{
+    char folder[HOST_TEXT_MAX], name[HOST_TEXT_MAX];
+
+    if (!ir_text(ir, file, "filename", name, sizeof(name)))
+        return false;
+    if (*name == '/' || !ir_text(ir, file, "directory", folder, sizeof(folder)))
+        return snprintf(out, HOST_TEXT_MAX, "%s", name) > 0;
+    return snprintf(out, HOST_TEXT_MAX, "%s/%s", folder, name) < HOST_TEXT_MAX;
+}
+
+/* The source of the kernels: the file of the first kernel's compile unit. */
+static bool source_path(const struct launchers *w, char out[HOST_TEXT_MAX])
 {
     const struct ir *ir = w->in->ir;
-    char cxx[NAME_MAX_NBYTES];
-    size_t line = 0;
 
-    if (l->source.kernel)
-        line = (size_t)ir_number(ir, l->source.kernel->subprogram, "line", 0);
-    fputs("/*\n * ", f);
+    for (size_t i = 0; ir && i < w->in->object->nkernels; i++) {
+        const struct launcher *l = &w->of[i];
+
+        if (l->source.kernel) {
+            const unsigned unit =
+                ir_ref(ir, l->source.kernel->subprogram, "unit");
+
+            return file_path(ir, ir_ref(ir, unit, "file"), out);
+        }
+    }
+    return false;
+}
+
+/* True if a kernel is defined in the source, and not in a header. */
+static bool is_from_source(const struct launchers *w, const struct launcher *l)
+{
+    const struct ir *ir = w->in->ir;
+    char path[HOST_TEXT_MAX], other[HOST_TEXT_MAX];
+
+    return l->source.kernel && source_path(w, path) &&
+           file_path(ir, ir_ref(ir, l->source.kernel->subprogram, "file"),
+                     other) &&
+           strcmp(path, other) == 0;
+}
+
+void launchers_write_about(FILE *f, const struct launchers *w)
+{
+    if (w->doc)
+        doc_write_file(f, w->doc);
+}
+
+void launcher_write_about(FILE *f, const struct launchers *w,
+                          const struct launcher *l)
+{
+    const struct ir *ir = w->in->ir;
+    char cxx[LAUNCHER_NAME_MAX];
+
+    fputs(" * ", f);
     if (has_cxx_name(w, l)) {
         source_name(w, l, cxx);
         write_safe(f, cxx);
@@ -346,18 +371,19 @@ static void write_comment(FILE *f, const struct writer *w,
         fputs(" *\n * has no launcher: ", f);
         write_safe(f, l->why);
         fputc('\n', f);
-    } else if (doc) {
+    } else if (w->doc && is_from_source(w, l)) {
+        const size_t line =
+            (size_t)ir_number(ir, l->source.kernel->subprogram, "line", 0);
         char *text = NULL;
         size_t nbytes;
         FILE *memory = alloc_stream(&text, &nbytes);
-        const size_t n = doc_write_line(memory, doc, line);
+        const size_t n = doc_write_line(memory, w->doc, line);
 
         (void)fclose(memory);
         if (n)
             fprintf(f, " *\n%s", text);
         free(text);
     }
-    fputs(" */\n", f);
 }
 
 /* ", TYPE name" in lines of at most 80 columns. */
@@ -383,7 +409,7 @@ static void write_parameters(FILE *f, const struct launcher *l)
     fputs(")\n", f);
 }
 
-static void write_launcher(FILE *f, const struct writer *w,
+static void write_launcher(FILE *f, const struct launchers *w,
                            const struct launcher *l)
 {
     const size_t nargs = l->kernel->nargs;
@@ -420,7 +446,7 @@ static void write_launcher(FILE *f, const struct writer *w,
 }
 
 /* Writes a name of the header as `#define` to its long form, or as `#undef`. */
-static void write_name(FILE *f, const struct writer *w, const char *name,
+static void write_name(FILE *f, const struct launchers *w, const char *name,
                        bool define)
 {
     if (define)
@@ -430,9 +456,9 @@ static void write_name(FILE *f, const struct writer *w, const char *name,
         fprintf(f, "#undef kpk_%s\n", name);
 }
 
-static void write_long_names(FILE *f, const struct writer *w, bool define)
+static void write_long_names(FILE *f, const struct launchers *w, bool define)
 {
-    char name[NAME_MAX_NBYTES];
+    char name[LAUNCHER_NAME_MAX];
 
     if (define)
         fputs("/* For a source that includes the launchers of two packs or "
@@ -448,12 +474,12 @@ static void write_long_names(FILE *f, const struct writer *w, bool define)
     for (size_t i = 0; w->types && i < host_nstructs(w->types); i++)
         write_name(f, w, host_struct_name(w->types, i), define);
     for (size_t i = 0; i < w->in->object->nkernels; i++)
-        if (!*w->launchers[i].why)
-            write_name(f, w, w->launchers[i].name, define);
+        if (!*w->of[i].why)
+            write_name(f, w, w->of[i].name, define);
     fputs("#endif\n\n", f);
 }
 
-static void write_getter(FILE *f, const struct writer *w)
+static void write_getter(FILE *f, const struct launchers *w)
 {
     const char *module = w->in->module;
 
@@ -483,68 +509,18 @@ static void write_getter(FILE *f, const struct writer *w)
             launchers_layout(w->in->object), module);
 }
 
-/* The real path of a DIFile; the compiler spells one file in several ways. */
-static bool file_path(const struct ir *ir, unsigned file,
-                      char out[HOST_TEXT_MAX])
-{
-    char folder[HOST_TEXT_MAX], name[HOST_TEXT_MAX];
-
-    if (!ir_text(ir, file, "filename", name, sizeof(name)))
-        return false;
-    if (*name == '/' || !ir_text(ir, file, "directory", folder, sizeof(folder)))
-        return snprintf(out, HOST_TEXT_MAX, "%s", name) > 0;
-    return snprintf(out, HOST_TEXT_MAX, "%s/%s", folder, name) < HOST_TEXT_MAX;
-}
-
-/* The source of the kernels: the file of the first kernel's compile unit. */
-static bool source_path(const struct writer *w, char out[HOST_TEXT_MAX])
-{
-    const struct ir *ir = w->in->ir;
-
-    for (size_t i = 0; ir && i < w->in->object->nkernels; i++) {
-        const struct launcher *l = &w->launchers[i];
-
-        if (l->source.kernel) {
-            const unsigned unit =
-                ir_ref(ir, l->source.kernel->subprogram, "unit");
-
-            return file_path(ir, ir_ref(ir, unit, "file"), out);
-        }
-    }
-    return false;
-}
-
-static bool is_from(const struct writer *w, const struct launcher *l,
-                    const char *path)
-{
-    const struct ir *ir = w->in->ir;
-    char other[HOST_TEXT_MAX];
-
-    return l->source.kernel &&
-           file_path(ir, ir_ref(ir, l->source.kernel->subprogram, "file"),
-                     other) &&
-           strcmp(path, other) == 0;
-}
-
-static bool write_header(FILE *f, const struct writer *w)
+void launchers_write(FILE *f, const struct launchers *w)
 {
     const struct launchers_input *in = w->in;
-    char path[HOST_TEXT_MAX];
-    struct doc *doc = NULL;
 
-    if (source_path(w, path)) {
-        doc = doc_read(path);
-        if (!doc)
-            return false;
-    }
     fprintf(f,
             "/* %s.h - typed launchers of module %s, pack %s\n"
             " *\n"
             " * Written by kpack-gen; do not edit.\n",
             in->module, in->module, in->pack);
-    if (doc) {
+    if (w->doc) {
         fputs(" *\n", f);
-        doc_write_file(f, doc);
+        launchers_write_about(f, w);
     }
     fprintf(f,
             " */\n"
@@ -562,9 +538,11 @@ static bool write_header(FILE *f, const struct writer *w)
         host_write_structs(f, w->types);
     write_getter(f, w);
     for (size_t i = 0; i < in->object->nkernels; i++) {
-        const struct launcher *l = &w->launchers[i];
+        const struct launcher *l = &w->of[i];
 
-        write_comment(f, w, l, doc && is_from(w, l, path) ? doc : NULL);
+        fputs("/*\n", f);
+        launcher_write_about(f, w, l);
+        fputs(" */\n", f);
         if (!*l->why)
             write_launcher(f, w, l);
         else
@@ -572,33 +550,48 @@ static bool write_header(FILE *f, const struct writer *w)
     }
     write_long_names(f, w, false);
     fputs("#endif\n", f);
-    doc_free(doc);
-    return true;
 }
 
-bool launchers_write(FILE *f, const struct launchers_input *in)
-{
-    struct writer w = {in, NULL, NULL};
-    const size_t n = in->object->nkernels;
-    bool ok;
+/* ---- all of it ---- */
 
-    w.launchers = alloc_new(n, sizeof(*w.launchers));
+struct launchers *launchers_new(const struct launchers_input *in)
+{
+    struct launchers *w = alloc_new(1, sizeof(*w));
+    const size_t n = in->object->nkernels;
+    char path[HOST_TEXT_MAX];
+
+    w->in = in;
+    w->of = alloc_new(n, sizeof(*w->of));
     if (in->ir)
-        w.types = host_types_new(in->ir, in->module, in->types);
+        w->types = host_types_new(in->ir, in->module, in->types);
     for (size_t i = 0; i < n; i++) {
-        w.launchers[i].kernel = &in->object->kernels[i];
+        w->of[i].kernel = &in->object->kernels[i];
         if (in->ir)
-            w.launchers[i].source = source_find(in->ir, in->aliases, in->module,
-                                                in->object->kernels[i].name);
+            w->of[i].source = source_find(in->ir, in->aliases, in->module,
+                                          in->object->kernels[i].name);
     }
     for (size_t i = 0; i < n; i++)
-        prepare(&w, i);
-    ok = write_header(f, &w);
-    for (size_t i = 0; i < n; i++) {
-        free(w.launchers[i].declarations);
-        free(w.launchers[i].names);
+        prepare(w, i);
+    if (source_path(w, path)) {
+        w->doc = doc_read(path);
+        if (!w->doc) {
+            launchers_free(w);
+            return NULL;
+        }
     }
-    free(w.launchers);
-    host_types_free(w.types);
-    return ok;
+    return w;
+}
+
+void launchers_free(struct launchers *w)
+{
+    if (!w)
+        return;
+    for (size_t i = 0; i < w->in->object->nkernels; i++) {
+        free(w->of[i].declarations);
+        free(w->of[i].names);
+    }
+    free(w->of);
+    host_types_free(w->types);
+    doc_free(w->doc);
+    free(w);
 }

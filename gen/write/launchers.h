@@ -6,8 +6,13 @@
 #include <stdio.h>
 
 #include "base/codeobj.h"
+#include "pack/source.h"
 #include "read/csv.h"
+#include "read/doc.h"
 #include "read/ir.h"
+#include "write/host_type.h"
+
+#define LAUNCHER_NAME_MAX 512
 
 /* The input of the launchers. All but the first three may be NULL. */
 struct launchers_input {
@@ -20,10 +25,38 @@ struct launchers_input {
     size_t ntaken;
 };
 
-/* False, and a sentence on standard error, if its source cannot be read. A
- * kernel whose signature is not known, or has no like in C, gets a comment that
- * says so and no launcher. */
-bool launchers_write(FILE *f, const struct launchers_input *in);
+/* A kernel's launcher, or the reason that it has none. */
+struct launcher {
+    const struct codeobj_kernel *kernel;
+    struct source source;
+    char name[LAUNCHER_NAME_MAX]; /* less kpk_ */
+    char (*declarations)[HOST_TEXT_MAX];
+    char (*names)[LAUNCHER_NAME_MAX];
+    char why[HOST_TEXT_MAX]; /* "" if it has a launcher */
+};
+
+/* The launchers of a module, ready to be written in any language. */
+struct launchers {
+    const struct launchers_input *in;
+    struct host_types *types;
+    struct launcher *of; /* [in->object->nkernels] */
+    struct doc *doc;     /* the source's comments; NULL without a source */
+};
+
+/* `in` must stay. NULL, and a sentence on standard error, if its source cannot
+ * be read. */
+struct launchers *launchers_new(const struct launchers_input *in);
+void launchers_free(struct launchers *l);
+
+/* A kernel whose signature is not known, or has no like in C, gets a comment
+ * that says so and no launcher. */
+void launchers_write(FILE *f, const struct launchers *l);
+
+/* What is to be said of the module's source, and of a kernel: lines " * text",
+ * safe within a comment. */
+void launchers_write_about(FILE *f, const struct launchers *l);
+void launcher_write_about(FILE *f, const struct launchers *l,
+                          const struct launcher *one);
 
 /* A hash of the list of kernels and arguments. The runtime computes the same
  * hash from the table that a program was linked with (kernels.c). */

@@ -186,6 +186,63 @@ call 'return kpk_affine_f32(affine, shape, 0, 9, 0, 0, ints, out, 2, 1)'
 sed -i '1i#define KPK_LAX_POINTERS' "$WORK/call.c"
 check "C: KPK_LAX_POINTERS makes it a warning again" in_c
 
+# ---- the same for Rust ----
+
+tr -s ' \n' ' ' <"$out/rust/t/odd.rs" >"$WORK/words"
+in_rust() { # text of it
+    check "rust: $1" grep -qF -e "$1" "$WORK/words"
+}
+in_rust "a: bool, b: i8, c: i8, d: u8, e: i16, f: i64, g: u64, h: usize, i: impl Into<::kpack::f16>, j: impl Into<::kpack::bf16>, k: impl Into<::kpack::f16>, m: u8, n: f64,"
+in_rust "a: impl ::kpack::Input<f32>, b: impl ::kpack::Output<i32>, c: impl ::kpack::Output<::kpack::types::Void>, d: impl ::kpack::Input<::kpack::types::Void>,"
+in_rust "x: impl ::kpack::Output<f32>, y: impl ::kpack::Input<::kpack::types::Void>, n: u64,"
+in_rust "s: ::kpack::ByValue<impl Copy>, v: ::kpack::types::float4, dd: ::kpack::types::uint3,"
+in_rust "let p = ::kpack::Kernels::by_value(p, 40)?;"
+in_rust "// wide has no method: C has no type like __int128"
+in_rust "/// structs /// /// Structs by value. /// p what to do"
+
+# By the system's compiler: it is the oldest that serves.
+rustc=$(PATH=/usr/bin:$PATH command -v rustc)
+rust_crate() { # name source [crate...]: its metadata, for others to be compiled with
+    name=$1 source=$2
+    shift 2
+    for other in "$@"; do set -- "$@" --extern "$other=$WORK/lib$other.rmeta" && shift; done
+    "$rustc" --edition 2021 -D warnings --crate-type rlib --emit metadata --crate-name "$name" \
+        -L "$WORK" -o "$WORK/lib$name.rmeta" "$@" "$source"
+}
+check "rust: crate kpack-sys" rust_crate kpack_sys src/rust/kpack-sys/src/lib.rs
+check "rust: crate kpack" rust_crate kpack src/rust/kpack/src/lib.rs kpack_sys
+rust_call() { # statement
+    cat >"$WORK/call.rs" <<END
+pub mod odd {
+    include!("b/rust/t/odd.rs");
+}
+use kpack::{f16, Buffer, ByValue, NULL, Result, Shape, Stream};
+pub unsafe fn call(odd: &odd::Kernels, shape: &Shape, stream: &Stream, x: &Buffer<f32>,
+                   y: &mut Buffer<f32>, ints: &mut Buffer<i32>, halves: &Buffer<f16>) -> Result<()> {
+    let _ = (odd, shape, stream, x, &y, &ints, halves, NULL, ByValue(1));
+    $1
+}
+END
+    rust_crate call "$WORK/call.rs" kpack
+}
+while IFS='|' read -r what statement; do
+    case $what in
+    "fine: "*) check "rust: $what" rust_call "$statement" ;;
+    *) refuse "rust: $what" "error" rust_call "$statement" ;;
+    esac
+done <<'END'
+fine: memory|odd.over_float_p(shape, stream, y)
+fine: a part of it|odd.over_float_p(shape, stream, y.slice_mut(1..))
+fine: no memory|odd.pointers(shape, stream, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, halves, NULL, NULL)
+fine: any memory for void|odd.pointers(shape, stream, x, ints, y, halves, NULL, NULL, NULL, NULL, NULL, NULL, halves, NULL, NULL)
+fine: numbers|odd.words(shape, stream, 1, 2, 3, 4, 5)
+memory of another type|odd.over_float_p(shape, stream, ints)
+memory that is not borrowed mutably|odd.over_float_p(shape, stream, x)
+one argument too few|odd.words(shape, stream, 1, 2, 3, 4)
+a float for an integer|odd.words(shape, stream, 1.0, 2, 3, 4, 5)
+one memory as input and output|odd.pointers(shape, stream, &*y, NULL, &mut *y, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
+END
+
 # ---- two packs with a kernel of one name in one source ----
 
 cat >"$WORK/twice.c" <<'END'

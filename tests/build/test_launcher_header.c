@@ -184,9 +184,13 @@ static char *header_of(struct codeobj_kernel *kernels, size_t n,
                                        .ntaken = taken ? 1 : 0};
     size_t nbytes;
     FILE *f = open_memstream(&text, &nbytes);
+    struct launchers *l;
 
     assert_true(ir && f);
-    assert_true(launchers_write(f, &in));
+    l = launchers_new(&in);
+    assert_non_null(l);
+    launchers_write(f, l);
+    launchers_free(l);
     assert_int_equal(fclose(f), 0);
     ir_free(ir);
     return text;
