@@ -14,6 +14,8 @@ TYPES = {
     "float": "f32", "double": "f64", "uint8_t": "u8", "uint32_t": "u32", "int32_t": "i32",
     "uint64_t": "u64", "int64_t": "i64",
 }
+CHECKED = []  # constants, and structs with their members, which layout.rs holds against C's
+LAYOUTS = []
 KEYWORDS = {"type", "in", "fn", "use", "ref", "move", "match", "where", "loop", "mod"}
 
 
@@ -104,6 +106,7 @@ def constants(body, rust):
         name, _, number = (part.strip() for part in entry.partition("="))
         value = int(number, 0) if number else value + 1
         kind = "c_int" if value < 0 else rust
+        CHECKED.append(name)
         yield "pub const %s: %s = %d;\n" % (name, kind, value)
 
 
@@ -114,6 +117,7 @@ def statuses(text):
     for name, number, words in rows:
         meaning = "".join(re.findall(r'"([^"]*)"', words))
         out += "/// %s\npub const %s: kpk_status = %s;\n" % (meaning, name, number)
+        CHECKED.append(name)
     return out
 
 
@@ -163,6 +167,7 @@ def declaration(c, comment):
     if whole:
         debug = ", Debug" if whole[1] == "struct" else ""
         out = doc(comment) + "#[repr(C)]\n#[derive(Clone, Copy%s)]\npub %s %s {\n" % (debug, whole[1], whole[2])
+        LAYOUTS.append((whole[2], [named(name) for name, _ in members(whole[3])]))
         for name, rust in members(whole[3]):
             out += "    pub %s: %s,\n" % (named(name), rust)
         return out + "}\n", ""
@@ -196,6 +201,7 @@ def main():
                 number = re.fullmatch(r"#define (KPK_(?!I_)\w+) (\d+)", part)
                 words = re.fullmatch(r'#define (KPK_(?!I_)\w+) ("[^"]*")', part)
                 if number:
+                    CHECKED.append(number[1])
                     rust = "c_int" if "VERSION" in number[1] else "usize"
                     outside += doc(pending) + "pub const %s: %s = %s;\n" % (number[1], rust, number[2])
                 elif words:
@@ -216,7 +222,10 @@ def main():
         "// Made by bindings.py from kpack.h. Do not edit.\n\n"
         "use core::ffi::c_void;\nuse core::marker::{PhantomData, PhantomPinned};\n"
         "use std::os::raw::{c_char, c_int, c_uint};\n\n"
-        + outside + "\nextern \"C\" {\n" + inside + "}\n")
+        + outside + "\nextern \"C\" {\n" + inside + "}\n"
+        "\n#[cfg(test)]\nlayouts! {\n    "
+        + "\n    ".join("%s { %s }" % (name, " ".join(fields)) for name, fields in LAYOUTS)
+        + "\n}\n#[cfg(test)]\nconstants! {\n    " + "\n    ".join(CHECKED) + "\n}\n")
 
 
 main()

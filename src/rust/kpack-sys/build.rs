@@ -61,9 +61,8 @@ fn built(folder: &Path, tree: &Path) -> Option<Kpack> {
 }
 
 fn run(command: &mut Command) {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{:?} cannot be started: {}", command, error));
+    let output =
+        command.output().unwrap_or_else(|error| panic!("{:?} cannot be started: {}", command, error));
     assert!(
         output.status.success(),
         "{:?} failed:\n{}{}",
@@ -123,12 +122,13 @@ fn sources(crate_folder: &Path) -> PathBuf {
 
 /// Feature `vendored`: all of it, by GNU Make and a device compiler.
 fn vendored(crate_folder: &Path, out: &Path) -> Option<Kpack> {
-    let (tree, folder) = (sources(crate_folder), out.join("kpack"));
+    let (tree, prefix) = (sources(crate_folder), out.join("kpack"));
     let mut make = Command::new("make");
     // Cargo's job server is not GNU Make's to use here.
     make.env_remove("MAKEFLAGS").env_remove("CARGO_MAKEFLAGS").arg("-C").arg(&tree);
     make.arg(format!("-j{}", env::var("NUM_JOBS").unwrap_or_else(|_| "1".into())));
-    make.arg("lib").arg(format!("B={}", folder.display()));
+    make.arg("install").arg(format!("B={}", out.join("build").display()));
+    make.arg(format!("PREFIX={}", prefix.display()));
     for setting in ["ARCHS", "MODULES"] {
         if let Ok(words) = env::var(format!("KPACK_{}", setting)) {
             make.arg(format!("{}={}", setting, words));
@@ -137,7 +137,7 @@ fn vendored(crate_folder: &Path, out: &Path) -> Option<Kpack> {
     run(&mut make);
     println!("cargo:rerun-if-changed={}", tree.join("kernels").display());
     println!("cargo:rerun-if-changed={}", tree.join("src").display());
-    built(&folder, &tree)
+    installed(&prefix)
 }
 
 /// Feature `prebuilt`: the runtime alone, by the C compiler.
@@ -163,9 +163,14 @@ fn runtime(crate_folder: &Path, out: &Path) -> Option<Kpack> {
         let object = folder.join(file.file_name().expect("a file")).with_extension("o");
         run(tool("CC", "cc")
             .args(["-std=c11", "-O2", "-D_DEFAULT_SOURCE=", "-fPIC", "-fvisibility=hidden", "-pthread"])
-            .arg("-I").arg(tree.join("include"))
-            .arg("-I").arg(tree.join("src"))
-            .arg("-c").arg(&file).arg("-o").arg(&object));
+            .arg("-I")
+            .arg(tree.join("include"))
+            .arg("-I")
+            .arg(tree.join("src"))
+            .arg("-c")
+            .arg(&file)
+            .arg("-o")
+            .arg(&object));
         archive.arg(object);
     }
     let _ = std::fs::remove_file(folder.join("libkpack.a"));
@@ -224,6 +229,7 @@ fn main() {
 
     let include = env::join_paths(&kpack.include).expect("a path with ':'");
     println!("cargo:include={}", include.to_string_lossy());
+    println!("cargo:rustc-env=KPACK_SYS_INCLUDE={}", include.to_string_lossy()); // for layout.rs
     println!("cargo:libdir={}", kpack.libdir.display());
     if let Some(makefile) = kpack.makefile {
         println!("cargo:makefile={}", makefile.display());

@@ -1231,3 +1231,95 @@ extern "C" {
     pub fn kpk_graph_destroy(inst: *mut kpk_instance, graph: *mut c_void) -> kpk_status;
     pub fn kpk_graph_exec_destroy(inst: *mut kpk_instance, exec: *mut c_void) -> kpk_status;
 }
+
+#[cfg(test)]
+layouts! {
+    kpk_shape { grid block shared_nbytes }
+    kpk_arg { value nbytes }
+    kpk_device { name target memory_nbytes lds_nbytes wave_size max_block max_block_dim max_grid compute_units cooperative cooperative_multi platform index }
+    kpk_value { at bits nbytes align }
+    kpk_launch_options { shape stream flags start_event stop_event packed packed_nbytes cluster }
+    kpk_launch_item { kernel shape stream args nargs }
+    kpk_kernel_decl { name nargs nargs_given packed_nbytes }
+    kpk_arg_decl { name offset nbytes kind is_padding }
+    kpk_object { target cov data nbytes sha256 stored_nbytes }
+    kpk_attrs { kernarg_nbytes kernarg_align lds_nbytes scratch_nbytes max_block reqd_block wave_size vgprs agprs sgprs vgpr_spills sgpr_spills dynamic_stack hidden_args waits }
+    kpk_symbol { name kind nbytes }
+    kpk_selection { object target fit why }
+    kpk_table_decl { name nrows ncolumns }
+    kpk_column_decl { name r#type }
+    kpk_row { kernel target module }
+    kpk_cell { r#type i f s }
+    kpk_number { i f }
+    kpk_condition { column op i s }
+    kpk_query { kernel target conditions nconditions cost context }
+}
+#[cfg(test)]
+constants! {
+    KPK_OK
+    KPK_ERR_ARG
+    KPK_ERR_NOMEM
+    KPK_ERR_NO_DRIVER
+    KPK_ERR_NO_DEVICE
+    KPK_ERR_NO_MODULE
+    KPK_ERR_NO_KERNEL
+    KPK_ERR_AMBIGUOUS
+    KPK_ERR_NO_TARGET
+    KPK_ERR_FORMAT
+    KPK_ERR_SHAPE
+    KPK_ERR_KERNEL_ARGS
+    KPK_ERR_UNLOADED
+    KPK_ERR_UNSUPPORTED
+    KPK_ERR_DRIVER
+    KPK_ERR_NO_GLOBAL
+    KPK_ERR_NO_ROW
+    KPK_VERSION_MAJOR
+    KPK_VERSION_MINOR
+    KPK_VERSION_PATCH
+    KPK_ANY_DEVICE
+    KPK_MAX_ARGS
+    KPK_STREAM_NON_BLOCKING
+    KPK_EVENT_SLEEP
+    KPK_EVENT_NO_TIMING
+    KPK_HIP
+    KPK_CUDA
+    KPK_LAYOUT_NATURAL
+    KPK_LAYOUT_SLOTS
+    KPK_MAX_PACKED
+    KPK_LAUNCH_COOPERATIVE
+    KPK_LAUNCH_ANY_ORDER
+    KPK_LAUNCH_NO_PRE_SYNC
+    KPK_LAUNCH_NO_POST_SYNC
+    KPK_LAUNCH_EARLY
+    KPK_MAX_COOPERATIVE
+    KPK_KIND_VALUE
+    KPK_KIND_BUFFER
+    KPK_KIND_DYNAMIC_SHARED
+    KPK_KIND_OTHER
+    KPK_KIND_UNKNOWN
+    KPK_SYMBOL_KERNEL
+    KPK_SYMBOL_VARIABLE
+    KPK_FIT_EXACT
+    KPK_FIT_ANY
+    KPK_FIT_GENERIC
+    KPK_FIT_NONE
+    KPK_TYPE_INT
+    KPK_TYPE_FLOAT
+    KPK_TYPE_STRING
+    KPK_EQUAL
+    KPK_AT_LEAST
+    KPK_AT_MOST
+    KPK_DIVIDES
+    KPK_DRIVER_ATTR_MAX_BLOCK
+    KPK_DRIVER_ATTR_LDS_NBYTES
+    KPK_DRIVER_ATTR_SCRATCH_NBYTES
+    KPK_DRIVER_ATTR_VGPRS
+    KPK_DRIVER_ATTR_BINARY_VERSION
+    KPK_DRIVER_ATTR_MAX_DYNAMIC_LDS
+    KPK_CAPTURE_GLOBAL
+    KPK_CAPTURE_THREAD
+    KPK_CAPTURE_RELAXED
+    KPK_CAPTURE_NONE
+    KPK_CAPTURE_ACTIVE
+    KPK_CAPTURE_BROKEN
+}

@@ -14,6 +14,10 @@
 //! ```
 #![allow(non_camel_case_types)]
 
+#[cfg(test)]
+#[macro_use]
+mod layout;
+#[rustfmt::skip] // as bindings.py writes it
 mod bindings;
 mod inline;
 
