@@ -290,6 +290,51 @@ TRANSPOSED_LOADS(TRANSPOSED_RUN)
     }
 LDS_LOADS(LDS_LOAD_RUN)
 
+/* ---- gfx1250, to and from LDS at a vector address: lds, vaddr, saddr|off and
+ * vaddr, lds, saddr|off ---- */
+
+static void locate_lds(struct wave *w, const struct insn *in,
+                       const struct operand *address, struct places *p)
+{
+    const uint32_t *v = *tuple_reg(w, address, 0);
+
+    p->space = SPACE_LDS;
+    p->lanes = w->mask;
+    LANES(i)
+    p->at[i] = v[i] + (uint32_t)in->offset;
+}
+
+#define ASYNC_TABLE(X) X(b8, 1) X(b32, 4) X(b64, 8) X(b128, 16)
+#define ASYNC_RUN(type, nbytes)                                                \
+    static void run_load_async_##type(struct wave *w, const struct insn *in)   \
+    {                                                                          \
+        const struct form form = {nbytes, false, 0};                           \
+        struct places at, lds;                                                 \
+        locate_lds(w, in, &in->op[0], &lds);                                   \
+        locate_global(w, in, &in->op[1], saddr_at(in, 2), &at);                \
+        sim_vmem_load_lds_at(w, &at, &lds, nbytes, form);                      \
+    }                                                                          \
+    static void run_store_async_##type(struct wave *w, const struct insn *in)  \
+    {                                                                          \
+        struct places at, lds;                                                 \
+        locate_global(w, in, &in->op[0], saddr_at(in, 2), &at);                \
+        locate_lds(w, in, &in->op[1], &lds);                                   \
+        sim_vmem_store_lds(w, &at, &lds, nbytes);                              \
+    }
+ASYNC_TABLE(ASYNC_RUN)
+
+#define ASYNC_ROW(type, nbytes)                                                \
+    {"global_load_async_to_lds_" #type,                                        \
+     run_load_async_##type,                                                    \
+     CLASS_VMEM,                                                               \
+     {T_tuple, T_tuple, T_tuple},                                              \
+     ROW_NO_DST},                                                              \
+        {"global_store_async_from_lds_" #type,                                 \
+         run_store_async_##type,                                               \
+         CLASS_VMEM,                                                           \
+         {T_tuple, T_tuple, T_tuple},                                          \
+         ROW_NO_DST},
+
 /* clang-format off */
 #define CACHE_TABLE(X)                                                       \
     X(global_wb,          ROW_BARE)                                          \
@@ -310,6 +355,7 @@ static const struct insn_row rows[] = {
     VMEM_LOADS(LOAD_ROW, scratch)
     VMEM_STORES(STORE_ROW, scratch)
     LDS_LOADS(STORE_ROW)
+    ASYNC_TABLE(ASYNC_ROW)
     TRANSPOSED_LOADS(TRANSPOSED_ROW)
     {"global_load_dword_addtid",  run_global_load_dword_addtid,  CLASS_VMEM, {T_tuple, T_tuple}, 0},
     {"global_store_dword_addtid", run_global_store_dword_addtid, CLASS_VMEM, {T_tuple, T_tuple}, ROW_NO_DST},

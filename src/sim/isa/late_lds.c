@@ -66,6 +66,7 @@ static void perform_oldest(struct wave *w)
     struct late_op *op = op_of(w->late, w->late->performed++);
     const struct insn *in = w->insn;
     const uint64_t pc = w->insn_pc, mask = w->mask;
+    const uint32_t m0 = w->s[SREG_M0];
     vreg now[LATE_REGISTERS], *r[LATE_REGISTERS];
     const unsigned n = sources(w, op->insn, r);
 
@@ -76,12 +77,14 @@ static void perform_oldest(struct wave *w)
     w->insn = op->insn;
     w->insn_pc = op->pc;
     w->mask = op->mask;
+    w->s[SREG_M0] = op->m0;
     if (!w->fp_default && w->insn->fp && w->insn->fp != w->fp_now)
         sim_mode_obey(w, (enum fp_rule)w->insn->fp);
     op->insn->run(w, op->insn);
     w->insn = in;
     w->insn_pc = pc;
     w->mask = mask;
+    w->s[SREG_M0] = m0;
     for (unsigned k = n; k-- > 0;) /* a register may be there twice */
         copy_lanes(r[k], &now[k],
                    w->full & ~lanes_written(w, op->insn, r[k], op->mask));
@@ -96,45 +99,62 @@ void sim_late_perform(struct wave *w, uint64_t number)
         perform_oldest(w);
 }
 
-static void fill_oldest(struct wave *w)
+static void move_oldest(struct wave *w)
 {
-    struct late_fill *f = &w->late->fill[w->late->filled++ % LATE_FILLS];
+    struct late_move *f = &w->late->move[w->late->moved++ % LATE_MOVES];
     const struct insn *in = w->insn;
     const uint64_t pc = w->insn_pc, mask = w->mask;
 
     w->insn = f->insn;
     w->insn_pc = f->pc;
-    w->mask = f->to.lanes;
-    f->fill(w, &f->to, f->nbytes, f->loaded);
+    w->mask = f->places.lanes;
+    f->move(w, &f->places, f->nbytes, f->values);
     w->insn = in;
     w->insn_pc = pc;
     w->mask = mask;
 }
 
-void sim_late_fill(struct wave *w, uint64_t number)
+void sim_late_move(struct wave *w, uint64_t number)
 {
     struct late *l = w->late;
 
-    while (l->filled < number && l->filled < l->fills &&
-           w->state != WAVE_FAULTED)
-        fill_oldest(w);
+    while (l->moved < number && l->moved < l->moves && w->state != WAVE_FAULTED)
+        move_oldest(w);
 }
 
-void sim_late_keep(struct wave *w, const struct places *to, unsigned nbytes,
-                   const vreg loaded[4], late_fill_fn *fill)
+void sim_late_keep(struct wave *w, const struct places *places, unsigned nbytes,
+                   const vreg values[4], late_move_fn *move)
 {
     struct late *l = w->late;
-    struct late_fill *f;
+    struct late_move *f;
 
-    if (l->fills - l->filled == LATE_FILLS)
-        sim_late_fill(w, l->filled + 1);
-    f = &l->fill[l->fills++ % LATE_FILLS];
+    if (l->moves - l->moved == LATE_MOVES)
+        sim_late_move(w, l->moved + 1);
+    f = &l->move[l->moves++ % LATE_MOVES];
     f->insn = w->insn;
     f->pc = w->insn_pc;
-    f->to = *to;
+    f->places = *places;
     f->nbytes = nbytes;
-    f->fill = fill;
-    memcpy(f->loaded, loaded, sizeof(f->loaded));
+    f->move = move;
+    memcpy(f->values, values, sizeof(f->values));
+}
+
+/* Whether all lanes of a FLAT instruction go to LDS, by vector addresses. */
+static bool goes_to_lds(struct wave *w, const struct insn *in)
+{
+    const struct operand *at = &in->op[in->waits.returns];
+    const vreg *high;
+
+    for (unsigned k = 0; k < in->nops; k++)
+        if (in->op[k].kind == OPERAND_SGPR && in->op[k].reg != SREG_NULL)
+            return false;
+    if (at->kind != OPERAND_VGPR)
+        return false;
+    high = &w->v[at->reg + 1];
+    for (uint64_t m = w->mask; m; m &= m - 1)
+        if ((*high)[__builtin_ctzll(m)] != SHARED_BASE >> 32)
+            return false;
+    return true;
 }
 
 bool sim_late_takes(struct wave *w, const struct insn *in)
@@ -143,10 +163,13 @@ bool sim_late_takes(struct wave *w, const struct insn *in)
     struct late_op *op;
     vreg *r[LATE_REGISTERS];
     unsigned n;
+    const bool takes = in->waits.lds == LDS_LATE ||
+                       (in->waits.lds == LDS_BY_ADDRESS && goes_to_lds(w, in));
 
-    if (in->waits.lds == LDS_AT_ONCE)
+    if (!takes &&
+        (in->waits.lds == LDS_AT_ONCE || in->waits.lds == LDS_BY_ADDRESS))
         sim_late_perform(w, l->issued);
-    if (in->waits.lds != LDS_LATE)
+    if (!takes)
         return w->state == WAVE_FAULTED; /* which runs no further */
     if (l->issued - l->performed == LATE_OPS)
         sim_late_perform(w, l->performed + 1);
@@ -154,6 +177,7 @@ bool sim_late_takes(struct wave *w, const struct insn *in)
     op->insn = in;
     op->pc = w->insn_pc;
     op->mask = w->mask;
+    op->m0 = w->s[SREG_M0];
     n = sources(w, in, r);
     for (unsigned k = 0; k < n; k++)
         memcpy(op->kept[k], *r[k], sizeof(vreg));
@@ -182,23 +206,23 @@ void sim_late_step(struct wave *w)
 
     if (seed && l->performed < l->issued && chance(w, of[seed % 3]))
         sim_late_perform(w, l->performed + 1);
-    if (seed && l->filled < l->fills && chance(w, of[seed % 3]))
-        sim_late_fill(w, l->filled + 1);
+    if (seed && l->moved < l->moves && chance(w, of[seed % 3]))
+        sim_late_move(w, l->moved + 1);
 }
 
 void sim_late_turn(struct wave *w)
 {
     struct late *l = w->late;
 
-    if (l->performed == l->issued && l->filled == l->fills) {
+    if (l->performed == l->issued && l->moved == l->moves) {
         l->turns = 0;
         return;
     }
     if (++l->turns >= TURNS_MOST || w->group->nended == w->group->nwaves) {
         sim_late_perform(w, l->issued);
-        sim_late_fill(w, l->fills);
+        sim_late_move(w, l->moves);
     } else if (w->run->config.weak && chance(w, 2)) {
         sim_late_perform(w, l->performed + 1);
-        sim_late_fill(w, l->filled + 1);
+        sim_late_move(w, l->moved + 1);
     }
 }

@@ -9,7 +9,8 @@
  * barrier or has ended, performs its operations within some turns.
  *
  * A load to LDS reads memory when it is issued, and fills LDS later: any time
- * until its own wait, whatever the wave's other operations do.
+ * until its own wait, whatever the wave's other operations do. A store from LDS
+ * reads LDS and writes memory as late.
  *
  * Callers test w->late first, so that nothing is spent without the switch.
  */
@@ -20,33 +21,34 @@
 #include "wave.h"
 
 /* More operations make the oldest perform; registers of one's sources. */
-enum { LATE_OPS = 16, LATE_FILLS = 16, LATE_REGISTERS = 5 };
+enum { LATE_OPS = 16, LATE_MOVES = 16, LATE_REGISTERS = 6 };
 
 struct late_op {
     const struct insn *insn;
     uint64_t pc, mask;
+    uint32_t m0;
     vreg kept[LATE_REGISTERS];
 };
 
-/* Writes what was loaded to LDS: nbytes for each lane. */
-typedef void late_fill_fn(struct wave *w, const struct places *to,
-                          unsigned nbytes, const vreg loaded[4]);
-struct late_fill {
+/* Writes nbytes for each lane: `values`, or those of LDS that they point to. */
+typedef void late_move_fn(struct wave *w, const struct places *places,
+                          unsigned nbytes, const vreg values[4]);
+struct late_move {
     const struct insn *insn;
     uint64_t pc;
-    struct places to;
+    struct places places;
     unsigned nbytes;
-    late_fill_fn *fill;
-    vreg loaded[4];
+    late_move_fn *move;
+    vreg values[4];
 };
 
 struct late {
     uint64_t issued, performed; /* how many operations */
-    uint64_t fills, filled;     /* how many loads to LDS */
+    uint64_t moves, moved;      /* how many between LDS and memory */
     uint64_t random;
     unsigned turns;              /* since the wave last had none left */
     struct late_op op[LATE_OPS]; /* number k at k % LATE_OPS */
-    struct late_fill fill[LATE_FILLS];
+    struct late_move move[LATE_MOVES];
 };
 
 /* Whether an instruction is kept, to be performed later. One that touches LDS
@@ -56,10 +58,10 @@ bool sim_late_takes(struct wave *w, const struct insn *in);
 /* Performs all operations up to a number. */
 void sim_late_perform(struct wave *w, uint64_t number);
 
-/* The same of loads to LDS. The running one is kept with its values. */
-void sim_late_keep(struct wave *w, const struct places *to, unsigned nbytes,
-                   const vreg loaded[4], late_fill_fn *fill);
-void sim_late_fill(struct wave *w, uint64_t number);
+/* The same of moves. The running one is kept with its values. */
+void sim_late_keep(struct wave *w, const struct places *places, unsigned nbytes,
+                   const vreg values[4], late_move_fn *move);
+void sim_late_move(struct wave *w, uint64_t number);
 
 /* After each instruction of the wave, and after each turn of its group. */
 void sim_late_step(struct wave *w);

@@ -84,9 +84,10 @@ static bool is_register(const struct operand *o)
 static const char *counter_name(const struct wave *w, enum counter c)
 {
     static const char *const gfx12[NUM_COUNTERS] = {
-        "", "loadcnt", "storecnt", "samplecnt", "bvhcnt", "dscnt", "kmcnt"};
+        "",       "loadcnt", "storecnt", "samplecnt",
+        "bvhcnt", "dscnt",   "kmcnt",    "asynccnt"};
     static const char *const before[NUM_COUNTERS] = {
-        "", "vmcnt", "vscnt", "vmcnt", "vmcnt", "lgkmcnt", "lgkmcnt"};
+        "", "vmcnt", "vscnt", "vmcnt", "vmcnt", "lgkmcnt", "lgkmcnt", ""};
 
     return w->target->major >= 12 ? gfx12[c] : before[c];
 }
@@ -245,10 +246,10 @@ static void complete(struct wave *w, enum counter c, unsigned at)
     op->counters &= (uint8_t) ~(1u << second);
     if (op->counters)
         return;
-    if (op->late && op->insn->waits.lds == LDS_LATE)
-        sim_late_perform(w, op->late);
+    if (op->late && op->insn->waits.lds == LDS_MOVED)
+        sim_late_move(w, op->late);
     else if (op->late)
-        sim_late_fill(w, op->late);
+        sim_late_perform(w, op->late);
     if (w->run->races)
         sim_order_complete(w, op->insn, &op->times);
     if (!op->returns)
@@ -320,10 +321,10 @@ static void issue(struct wave *w, const struct insn *in)
     *op = (struct pending_op){.insn = in, .pc = w->insn_pc, .lanes = w->mask};
     op->returns = in->waits.returns && is_register(&in->op[0]) &&
                   w->run->config.weak != 1;
-    if (w->late && in->waits.lds == LDS_LATE)
+    if (w->late && in->waits.lds == LDS_MOVED)
+        op->late = w->late->moves;
+    else if (w->late && in->waits.lds != LDS_NOT)
         op->late = w->late->issued;
-    else if (w->late && in->waits.lds == LDS_FILLED)
-        op->late = w->late->fills;
     if (w->run->races)
         op->times = sim_order_issue(w);
     if (in->op[0].kind == OPERAND_SGPR)

@@ -457,20 +457,16 @@ static void fill_lds(struct wave *w, const struct places *to, unsigned nbytes,
 
         if (!at)
             return;
-        for (unsigned d = 0; d < nbytes / 4; d++)
-            memcpy(at + 4 * d, &loaded[d][lane], 4);
+        for (unsigned d = 0; 4 * d < nbytes; d++)
+            memcpy(at + 4 * d, &loaded[d][lane], nbytes < 4 ? nbytes : 4);
     }
 }
 
-void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
-                       unsigned step, struct form form)
+void sim_vmem_load_lds_at(struct wave *w, const struct places *p,
+                          const struct places *to, unsigned nbytes,
+                          struct form form)
 {
-    const unsigned nbytes = form.nbytes < 4 ? 4 : form.nbytes;
-    const uint32_t reach = w->target->lds_nbytes > 65536 ? 0x3ffff : 0xffff;
     const struct extent e = extent_of(w, p, form.nbytes);
-    const uint64_t start =
-        (uint64_t)(w->s[SREG_M0] & reach) + (uint64_t)(int64_t)offset;
-    struct places to = {.space = SPACE_LDS, .lanes = w->mask};
     vreg loaded[4];
 
     count(w, p, form.nbytes, WORK_LOADS, &e);
@@ -478,12 +474,58 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
         sim_work_lds_row(w, w->mask, nbytes);
     if (w->mask == 0 || !load_values(w, p, &e, form, loaded))
         return;
+    if (w->late && w->insn->waits.lds == LDS_MOVED)
+        sim_late_keep(w, to, nbytes, loaded, fill_lds);
+    else
+        fill_lds(w, to, nbytes, loaded);
+}
+
+void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
+                       unsigned step, struct form form)
+{
+    const uint32_t reach = w->target->lds_nbytes > 65536 ? 0x3ffff : 0xffff;
+    const uint64_t start =
+        (uint64_t)(w->s[SREG_M0] & reach) + (uint64_t)(int64_t)offset;
+    struct places to = {.space = SPACE_LDS, .lanes = w->mask};
+
     LANES(i)
     to.at[i] = start + i * step;
-    if (w->late && w->insn->waits.lds == LDS_FILLED)
-        sim_late_keep(w, &to, nbytes, loaded, fill_lds);
+    sim_vmem_load_lds_at(w, p, &to, form.nbytes < 4 ? 4 : form.nbytes, form);
+}
+
+/* Values of LDS to memory; from[0] has their places. */
+static void move_from_lds(struct wave *w, const struct places *to,
+                          unsigned nbytes, const vreg from[4])
+{
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+        const uint8_t *const lds =
+            sim_lds(w, from[0][lane], nbytes, ACCESS_READ, lane);
+        uint8_t bytes[16];
+
+        if (!lds)
+            return;
+        memcpy(bytes, lds, nbytes);
+        if (!copy_lane(w, to, nbytes, bytes, ACCESS_WRITE, lane))
+            return;
+    }
+}
+
+void sim_vmem_store_lds(struct wave *w, const struct places *p,
+                        const struct places *from, unsigned nbytes)
+{
+    const struct extent e = extent_of(w, p, nbytes);
+    vreg at[4] = {{0}};
+
+    count(w, p, nbytes, WORK_STORES, &e);
+    if (w->flight)
+        sim_work_lds_row(w, w->mask, nbytes);
+    LANES(i)
+    at[0][i] = (uint32_t)from->at[i];
+    if (w->late)
+        sim_late_keep(w, p, nbytes, at, move_from_lds);
     else
-        fill_lds(w, &to, nbytes, loaded);
+        move_from_lds(w, p, nbytes, at);
 }
 
 /* ---- stores ---- */

@@ -39,6 +39,14 @@ unsigned sim_lds_step(struct form form);
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        unsigned step, struct form form);
 
+/* Between memory and the places in LDS that the lanes name. Of a loaded value
+ * nbytes go to LDS. */
+void sim_vmem_load_lds_at(struct wave *w, const struct places *p,
+                          const struct places *to, unsigned nbytes,
+                          struct form form);
+void sim_vmem_store_lds(struct wave *w, const struct places *p,
+                        const struct places *from, unsigned nbytes);
+
 /*
  * Transposing loads, for matrix operands: the loaded values of 16 lanes are a
  * matrix of 16 columns, whose rows lie one after the other in memory and take

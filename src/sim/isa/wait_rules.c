@@ -37,6 +37,7 @@ static const struct {
     {"s_wait_bvhcnt", 12, 99, COUNTER_BVH, 0, 3, 0},
     {"s_wait_dscnt", 12, 99, COUNTER_DS, 0, 6, 0},
     {"s_wait_kmcnt", 12, 99, COUNTER_KM, 0, 5, 0},
+    {"s_wait_asynccnt", 12, 99, COUNTER_ASYNC, 0, 6, 0},
     {"s_wait_loadcnt_dscnt", 12, 99, COUNTER_LOAD, 8, 6, 0},
     {"s_wait_loadcnt_dscnt", 12, 99, COUNTER_DS, 0, 6, 0},
     {"s_wait_storecnt_dscnt", 12, 99, COUNTER_STORE, 8, 6, 0},
@@ -97,6 +98,8 @@ enum kind {
     KIND_SAMPLER,
     KIND_BVH,
     KIND_FLAT,
+    KIND_TO_LDS,
+    KIND_FROM_LDS,
     KIND_WRITE_BACK,
     KIND_INVALIDATE,
     KIND_LDS,
@@ -114,6 +117,8 @@ static const struct {
     {"global_prefetch", KIND_NONE},
     {"global_inv", KIND_INVALIDATE},
     {"global_wb", KIND_WRITE_BACK},
+    {"global_load_async", KIND_TO_LDS},
+    {"global_store_async", KIND_FROM_LDS},
     {"global_", KIND_VMEM},
     {"scratch_", KIND_VMEM},
     {"buffer_inv", KIND_NONE},
@@ -199,8 +204,14 @@ static void count(struct waits *w, const char *name, const struct insn *in,
         add(w, gfx12 ? COUNTER_BVH : COUNTER_LOAD, ORDER_VMEM);
         break;
     case KIND_FLAT: /* to memory and to LDS, as the addresses say */
-        add(w, memory, gfx9 ? ORDER_FLAT : ORDER_VMEM);
-        add(w, COUNTER_DS, gfx9 ? ORDER_FLAT : ORDER_LDS);
+        add(w, memory, gfx9 ? ORDER_NONE : ORDER_VMEM);
+        add(w, COUNTER_DS, gfx9 ? ORDER_NONE : ORDER_LDS);
+        break;
+    case KIND_TO_LDS: /* in order, and so are those from LDS */
+        add(w, COUNTER_ASYNC, ORDER_VMEM);
+        break;
+    case KIND_FROM_LDS:
+        add(w, COUNTER_ASYNC, ORDER_FROM_LDS);
         break;
     case KIND_WRITE_BACK:
         add(w, gfx9 ? COUNTER_LOAD : COUNTER_STORE, ORDER_VMEM);
@@ -221,21 +232,21 @@ static void count(struct waits *w, const char *name, const struct insn *in,
     }
 }
 
-/* Exchanges of lanes touch no LDS; what uses more than VGPRs is not kept. */
+/* Exchanges of lanes touch no LDS. */
 static enum lds_use lds_use_of(const char *name, const struct insn *in)
 {
     const enum kind kind = kind_of(name);
 
-    if (kind == KIND_VMEM && goes_to_lds(name, in) && !strstr(name, "store") &&
-        !strstr(name, "async")) /* which has a counter of its own */
-        return LDS_FILLED;
-    if (kind == KIND_FLAT || goes_to_lds(name, in))
+    if (kind == KIND_TO_LDS || kind == KIND_FROM_LDS ||
+        (kind == KIND_VMEM && goes_to_lds(name, in) && !strstr(name, "store")))
+        return LDS_MOVED;
+    if (kind == KIND_FLAT)
+        return LDS_BY_ADDRESS;
+    if (goes_to_lds(name, in))
         return LDS_AT_ONCE;
     if (kind != KIND_LDS || strstr(name, "permute") || strstr(name, "swizzle"))
         return LDS_NOT;
-    return in->flags & F_GDS || strstr(name, "addtid") ||
-                   strstr(name, "append") || strstr(name, "consume") ||
-                   strstr(name, "gws") || strstr(name, "bvh")
+    return in->flags & F_GDS || strstr(name, "gws") || strstr(name, "bvh")
                ? LDS_AT_ONCE
                : LDS_LATE;
 }

@@ -24,17 +24,18 @@ enum counter {
     COUNTER_BVH,
     COUNTER_DS,
     COUNTER_KM,
+    COUNTER_ASYNC,
     NUM_COUNTERS
 };
 
-/* Operations of one counter complete in order if all of them are of one of
- * these kinds, and not ORDER_NONE. */
+/* Operations of one counter and one of these kinds complete in order, but for
+ * ORDER_NONE. */
 enum issue_order {
     ORDER_NONE,
     ORDER_VMEM,
-    ORDER_FLAT,
     ORDER_LDS,
-    ORDER_MESSAGE
+    ORDER_MESSAGE,
+    ORDER_FROM_LDS
 };
 
 /* Up to gfx11 two loads of one type write a register in their order, without a
@@ -42,9 +43,10 @@ enum issue_order {
  * kernels do not. */
 enum load_type { LOAD_NONE, LOAD_PLAIN, LOAD_SAMPLER, LOAD_BVH, LOAD_LDS };
 
-/* How an operation touches LDS: kept by late_lds.h, a load that fills it late,
- * or behind those kept. */
-enum lds_use { LDS_NOT, LDS_LATE, LDS_FILLED, LDS_AT_ONCE };
+/* How an operation touches LDS: kept by late_lds.h, also if all its addresses
+ * lie there, a move between LDS and memory that is done late, or behind those
+ * kept. */
+enum lds_use { LDS_NOT, LDS_LATE, LDS_BY_ADDRESS, LDS_MOVED, LDS_AT_ONCE };
 
 struct waits {
     uint8_t counter[2]; /* enum counter, that it adds to */

@@ -32,6 +32,28 @@ enum verdict {
     "v_or_b32 v4, 0x200, v1\n"                                                 \
     "global_load_lds_dword v4, s[4:5]\n"
 
+/* gfx1250's, at the place that v1 names. */
+#define LOAD_ASYNC                                                             \
+    "v_or_b32 v4, 0x200, v1\n"                                                 \
+    "global_load_async_to_lds_b32 v1, v4, s[4:5]\n"
+#define STORE_ASYNC                                                            \
+    "ds_store_b32 v1, v3\n"                                                    \
+    "s_wait_dscnt 0x0\n"                                                       \
+    "v_or_b32 v4, 0x200, v1\n"                                                 \
+    "v_mov_b32 v6, 9\n"                                                        \
+    "global_store_async_from_lds_b32 v4, v1, s[4:5]\n"
+#define READ_BACK                                                              \
+    "ds_store_b32 v1, v6\n"                                                    \
+    "s_wait_dscnt 0x0\n"                                                       \
+    "s_wait_asynccnt 0x0\n"                                                    \
+    "global_load_b32 v5, v4, s[4:5]\n"                                         \
+    "s_wait_loadcnt 0x0"
+/* v[8:9]: v1's place in LDS as FLAT sees it. */
+#define FLAT_PLACE                                                             \
+    "s_mov_b64 s[8:9], src_shared_base\n"                                      \
+    "v_mov_b32 v8, v1\n"                                                       \
+    "v_mov_b32 v9, s9\n"
+
 static const struct {
     const char *target, *text;
     enum verdict other; /* another value than 7 */
@@ -202,6 +224,77 @@ static const struct {
                  "ds_read_b32 v5, v1\n"
                  "s_waitcnt vmcnt(0) lgkmcnt(0)",
      FORBIDDEN},
+    /* the same of gfx1250, which has a counter for them. Loads are in order,
+     * and so are stores, but not both
+     */
+    {"gfx1250",
+     LOAD_ASYNC "s_wait_asynccnt 0x0\n"
+                "s_barrier_signal -1\n"
+                "s_barrier_wait -1\n"
+                "ds_load_b32 v5, v2\n"
+                "s_wait_dscnt 0x0",
+     FORBIDDEN},
+    {"gfx1250",
+     LOAD_ASYNC "s_wait_loadcnt_dscnt 0x0\n"
+                "s_barrier_signal -1\n"
+                "s_barrier_wait -1\n"
+                "ds_load_b32 v5, v2\n"
+                "s_wait_dscnt 0x0",
+     ALLOWED},
+    {"gfx1250",
+     LOAD_ASYNC "global_load_async_to_lds_b32 v2, v4, s[4:5]\n"
+                "s_wait_asynccnt 0x1\n"
+                "ds_load_b32 v5, v1\n"
+                "s_wait_dscnt 0x0",
+     FORBIDDEN},
+    {"gfx1250",
+     LOAD_ASYNC "global_store_async_from_lds_b32 v1, v2, s[4:5]\n"
+                "s_wait_asynccnt 0x1\n"
+                "ds_load_b32 v5, v1\n"
+                "s_wait_dscnt 0x0",
+     ALLOWED},
+    {"gfx1250", STORE_ASYNC "s_wait_asynccnt 0x0\n" READ_BACK, FORBIDDEN},
+    {"gfx1250", STORE_ASYNC READ_BACK, ALLOWED},
+    /* FLAT at addresses of LDS */
+    {"gfx942",
+     FLAT_PLACE "flat_store_dword v[8:9], v3\n"
+                "s_waitcnt vmcnt(0) lgkmcnt(0)\n"
+                "s_barrier\n"
+                "ds_read_b32 v5, v2\n"
+                "s_waitcnt lgkmcnt(0)",
+     FORBIDDEN},
+    {"gfx942",
+     FLAT_PLACE "flat_store_dword v[8:9], v3\n"
+                "v_mov_b32 v8, 0\n"
+                "s_waitcnt vmcnt(0)\n"
+                "s_barrier\n"
+                "ds_read_b32 v5, v2\n"
+                "s_waitcnt lgkmcnt(0)",
+     ALLOWED},
+    {"gfx1030",
+     "ds_write_b32 v1, v3\n" FLAT_PLACE "flat_load_dword v5, v[8:9]\n"
+     "v_mov_b32 v9, 0\n"
+     "s_waitcnt vmcnt(0) lgkmcnt(0)",
+     FORBIDDEN},
+    /* M0 of an operation is M0 at its issue */
+    {"gfx942",
+     "v_readfirstlane_b32 s6, v1\n"
+     "s_mov_b32 m0, s6\n"
+     "ds_write_addtid_b32 v3\n"
+     "s_mov_b32 m0, 0\n"
+     "s_waitcnt lgkmcnt(0)\n"
+     "s_barrier\n"
+     "ds_read_b32 v5, v2\n"
+     "s_waitcnt lgkmcnt(0)",
+     FORBIDDEN},
+    {"gfx1100",
+     "v_readfirstlane_b32 s6, v1\n"
+     "s_mov_b32 m0, s6\n"
+     "ds_store_addtid_b32 v3\n"
+     "s_barrier\n"
+     "ds_load_b32 v5, v2\n"
+     "s_waitcnt lgkmcnt(0)",
+     ALLOWED},
     /* a flag of a wave that has ended, or waits at the barrier, is seen */
     {"gfx942",
      "v_readfirstlane_b32 s6, v1\n"

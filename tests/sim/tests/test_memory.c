@@ -328,6 +328,52 @@ static void test_load_to_lds_below_its_start_is_a_fault(void **state)
 
 /* ---- LDS ---- */
 
+/* A lane goes from 16 bytes of memory to 32 bytes of LDS, and back. */
+static void test_moves_between_memory_and_lds_of_every_width(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned nbytes;
+    } moves[] = {{"b8", 1}, {"b32", 4}, {"b64", 8}, {"b128", 16}};
+    struct sim_alloc *a = counting_bytes(2048);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+        struct asm_state *st = asm_new("gfx1250", 32);
+        const unsigned n = moves[i].nbytes;
+        char text[256];
+
+        memset(a->bytes + 1024, 0x55, 1024);
+        memset(st->lds, 0x77, sizeof(st->lds));
+        for (unsigned lane = 0; lane < 32; lane++) {
+            st->v[1][lane] = 1024 - 32 * lane;
+            st->v[2][lane] = 16 * lane;
+        }
+        set64(st, 8, a->base);
+        set_addresses(st, 4, a->base + 1024 - 8, 16);
+        st->s[SREG_EXEC] = ~2u; /* an inactive lane leaves its places */
+        snprintf(text, sizeof(text),
+                 "global_load_async_to_lds_%s v1, v2, s[8:9] offset:8\n"
+                 "global_store_async_from_lds_%s v[4:5], v1, off offset:8",
+                 moves[i].text, moves[i].text);
+        asm_run(st, text);
+        for (unsigned lane = 0; lane < 32; lane++) {
+            uint8_t lds[17], memory[16];
+
+            memset(lds, 0x77, sizeof(lds));
+            memset(memory, 0x55, sizeof(memory));
+            if (lane != 1) {
+                memcpy(lds, a->bytes + 16 * lane + 8, n);
+                memcpy(memory, lds, n);
+            }
+            assert_memory_equal(st->lds + 1032 - 32 * lane, lds, n + 1);
+            assert_memory_equal(a->bytes + 1024 + 16 * lane, memory, 16);
+        }
+        asm_free(st);
+    }
+    sim_mem_free(a->base);
+}
+
 static void test_lds_reads_and_writes_of_every_form(void **state)
 {
     struct asm_state *st = asm_new("gfx906", 64);
@@ -685,6 +731,7 @@ int main(void)
         cmocka_unit_test(test_buffers_bound_their_records),
         cmocka_unit_test(test_loads_to_lds_place_lanes_behind_m0),
         cmocka_unit_test(test_load_to_lds_below_its_start_is_a_fault),
+        cmocka_unit_test(test_moves_between_memory_and_lds_of_every_width),
         cmocka_unit_test(test_lds_reads_and_writes_of_every_form),
         cmocka_unit_test(test_lds_addresses_wrap_at_32_bits),
         cmocka_unit_test(test_lds_accesses_stay_inside),
