@@ -92,32 +92,33 @@ static const char *counter_name(const struct wave *w, enum counter c)
     return w->target->major >= 12 ? gfx12[c] : before[c];
 }
 
-/* Whether the operations of a counter complete in the order of their issue. */
-static bool is_ordered(const struct pending *p, enum counter c)
+static enum issue_order order_of(const struct pending *p, enum counter c,
+                                 unsigned at)
 {
-    unsigned first = ORDER_NONE;
+    const struct waits *waits = &p->op[p->queue[c][at]].insn->waits;
 
-    for (unsigned k = 0; k < p->nqueue[c]; k++) {
-        const struct waits *waits = &p->op[p->queue[c][k]].insn->waits;
-        const unsigned order = waits->order[waits->counter[0] != c];
-
-        if (order == ORDER_NONE || (k && order != first))
-            return false;
-        first = order;
-    }
-    return true;
+    return (enum issue_order)waits->order[waits->counter[0] != c];
 }
 
-/* The largest N of a wait on this counter that completes the operation. */
-static unsigned wait_for(const struct pending *p, enum counter c, unsigned slot)
+/* The largest N of a wait that completes a counter's operation. N are under way
+ * then, so at most N of its kind, and a kind completes in order. */
+static unsigned wait_for(const struct pending *p, enum counter c, unsigned at)
 {
-    unsigned k = 0;
+    const enum issue_order order = order_of(p, c, at);
+    unsigned newer = 0;
 
-    if (!is_ordered(p, c))
-        return 0;
-    while (p->queue[c][k] != slot)
-        k++;
-    return p->nqueue[c] - k - 1u;
+    for (unsigned k = at + 1; order != ORDER_NONE && k < p->nqueue[c]; k++)
+        newer += order_of(p, c, k) == order;
+    return newer;
+}
+
+static unsigned place_of(const struct pending *p, enum counter c, unsigned slot)
+{
+    unsigned at = 0;
+
+    while (p->queue[c][at] != slot)
+        at++;
+    return at;
 }
 
 /* "s_waitcnt vmcnt(1) lgkmcnt(0)", or gfx12's "s_wait_loadcnt 0x1". */
@@ -137,7 +138,8 @@ static void missing_wait(const struct wave *w, unsigned slot, char text[80])
                       gfx12 && n == 0 ? ""
                       : gfx12         ? ", "
                                       : " ",
-                      counter_name(w, c), wait_for(w->pending, c, slot));
+                      counter_name(w, c),
+                      wait_for(w->pending, c, place_of(w->pending, c, slot)));
     }
 }
 
@@ -258,9 +260,9 @@ static void complete(struct wave *w, enum counter c, unsigned at)
     cure(p, op);
 }
 
-static void trace_wait(const struct wave *w, enum counter c)
+static void trace_wait(const struct wave *w, enum counter c, unsigned at)
 {
-    const struct pending_op *op = &w->pending->op[w->pending->queue[c][0]];
+    const struct pending_op *op = &w->pending->op[w->pending->queue[c][at]];
     const uint32_t *id = w->group->id;
 
     fprintf(stderr, "%u,%u,%u wave %u +0x%04llx waits for +0x%04llx %s\n",
@@ -269,19 +271,29 @@ static void trace_wait(const struct wave *w, enum counter c)
             (unsigned long long)(op->pc - w->run->entry), op->insn->row->name);
 }
 
+/* Completes all that must be done when a counter is `most` or less. */
+static void run_down(struct wave *w, enum counter c, unsigned most, bool traced)
+{
+    const struct pending *p = w->pending;
+
+    if (p->nqueue[c] <= most)
+        return;
+    for (unsigned at = 0; at < p->nqueue[c];)
+        if (wait_for(p, c, at) >= most) {
+            if (traced)
+                trace_wait(w, c, at);
+            complete(w, c, at);
+        } else {
+            at++;
+        }
+}
+
 static void run_wait(struct wave *w, const struct waits *waits)
 {
-    struct pending *p = w->pending;
-
-    for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++) {
-        const unsigned most = waits->most[c];
-
-        if (most == NO_WAIT || (most && !is_ordered(p, (enum counter)c)))
-            continue;
-        for (; p->nqueue[c] > most; complete(w, (enum counter)c, 0))
-            if (w->run->config.trace_waits)
-                trace_wait(w, (enum counter)c);
-    }
+    for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++)
+        if (waits->most[c] != NO_WAIT)
+            run_down(w, (enum counter)c, waits->most[c],
+                     w->run->config.trace_waits);
 }
 
 static unsigned free_slot(struct pending *p)
@@ -295,14 +307,11 @@ static unsigned free_slot(struct pending *p)
     return k;
 }
 
-/* A card issues nothing that a full counter cannot count: the oldest operation
- * is done then, if they complete in order. */
+/* A card issues nothing that a full counter cannot count. */
 static void make_room(struct wave *w, enum counter c, unsigned holds)
 {
-    const struct pending *p = w->pending;
-
-    while (p->nqueue[c] == PENDING_MOST ||
-           (p->nqueue[c] >= holds && is_ordered(p, c)))
+    run_down(w, c, holds - 1, false);
+    while (w->pending->nqueue[c] == PENDING_MOST)
         complete(w, c, 0);
 }
 

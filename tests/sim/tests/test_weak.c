@@ -108,6 +108,14 @@ static const struct {
      "s_waitcnt lgkmcnt(1)\n"
      "v_mov_b32 v3, v2",
      "reads v2"},
+    {"gfx942",
+     "s_load_dword s8, s[4:5], 0x0\n"
+     "ds_read_b32 v2, v1\n"
+     "ds_read_b32 v3, v1\n"
+     "s_waitcnt lgkmcnt(1)\n"
+     "v_mov_b32 v4, v2\n"
+     "s_mov_b32 s9, s8",
+     "reads s8"},
     {"gfx1201",
      "ds_load_b32 v2, v1\n"
      "s_load_b32 s8, s[4:5], 0x0\n"
@@ -174,6 +182,14 @@ static const struct {
      "s_waitcnt vmcnt(0) lgkmcnt(1)\n"
      "v_mov_b32 v5, v4",
      "'s_waitcnt lgkmcnt(0)' is missing"},
+    {"gfx942",
+     "v_mov_b32 v2, s4\n"
+     "v_mov_b32 v3, s5\n"
+     "flat_load_dword v4, v[2:3]\n"
+     "flat_load_dword v5, v[2:3]\n"
+     "s_waitcnt vmcnt(1) lgkmcnt(1)\n"
+     "v_mov_b32 v6, v4",
+     "'s_waitcnt vmcnt(0) lgkmcnt(0)' is missing"},
     /* two loads of one type to a register: in order up to gfx11 */
     {"gfx942",
      "global_load_dword v2, v1, s[4:5]\n"
