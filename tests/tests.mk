@@ -157,14 +157,19 @@ check-all: ## run all that a release needs, for hours: check FULL=1, and the goa
 	@$(MAKE) --no-print-directory check FULL=1
 	@$(MAKE) --no-print-directory check-wide
 	@$(MAKE) --no-print-directory check-races
+	@$(MAKE) --no-print-directory check-weak
 	@$(MAKE) --no-print-directory corpus-all
 	@$(MAKE) --no-print-directory check-aiter
 	@$(MAKE) --no-print-directory model-data
 	@$(MAKE) --no-print-directory check-model
 
-check-wide check-races: FULL := 1
+check-wide check-races check-weak: FULL := 1
 check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs that look for races and for memory that nothing wrote
 	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_RACES=1 KPK_SIM_UNINIT=1) $(call longest_first,$(KERNEL_TESTS))
+
+WEAK_SEED ?= 2## the seed of make check-weak; 0: everything as late as may be
+check-weak: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
+	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)) $(call longest_first,$(KERNEL_TESTS)) tests/build/mutants.sh
 
 # In full what tests/build/wide.sh takes a sample of.
 WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
@@ -172,4 +177,4 @@ check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS) ## test the kernels on a simulated
 	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
 	@$(call RUN_TESTS,$(call on_simulated,$(WIDE_DEVICES))) $(call longest_first,$(WIDE_TESTS))
 
-.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-wide
+.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak check-wide

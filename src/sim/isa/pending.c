@@ -265,8 +265,8 @@ static void trace_wait(const struct wave *w, enum counter c, unsigned at)
     const struct pending_op *op = &w->pending->op[w->pending->queue[c][at]];
     const uint32_t *id = w->group->id;
 
-    fprintf(stderr, "%u,%u,%u wave %u +0x%04llx waits for +0x%04llx %s\n",
-            id[0], id[1], id[2], w->index,
+    fprintf(stderr, "%s %u,%u,%u wave %u +0x%04llx waits for +0x%04llx %s\n",
+            w->run->dispatch->kernel_name, id[0], id[1], id[2], w->index,
             (unsigned long long)(w->insn_pc - w->run->entry),
             (unsigned long long)(op->pc - w->run->entry), op->insn->row->name);
 }
