@@ -41,6 +41,7 @@ NVCCFLAGS ?=## more flags for the CUDA compiler
 NVIDIA  ?=## 1: make deps installs the CUDA compiler, too, if there is none
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
+RUN_BY  ?=## what runs programs of CC's machine here: 'qemu-aarch64 -L /usr/aarch64-linux-gnu' (default: nothing)
 HOSTCC  ?= $(if $(CROSS_PREFIX),cc,$(CC))## C compiler of the build's own tools, which run here (default: CC, or cc where CC is PREFIX-gcc)
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
 DEVICES ?= $(BUILT_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS, by name)
@@ -202,7 +203,7 @@ include tests/sim/coverage/coverage.mk
 include tests/sim/programs/programs.mk
 include src/sim/thunk/thunk.mk
 include tests/tests.mk
-include tests/cross.mk
+include tests/cross/cross.mk
 include tests/branches/branches.mk
 include tests/lint.mk
 include tests/bench/bench.mk
@@ -225,7 +226,7 @@ clean: ## remove everything that was built
 
 install_contents := $(or $(IMPORT:%=imported from %),$(MODULES) for $(strip $(KPACK_TARGETS_OF_PACK)))
 install: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install what was built last, or what settings say, into DESTDIR and PREFIX
-	@gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
+	@RUN_BY='$(RUN_BY)' gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
 	  '$(install_contents)' $(PACK_LAUNCHERS)
 
 uninstall: ## remove what make install put into DESTDIR and PREFIX

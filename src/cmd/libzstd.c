@@ -42,13 +42,13 @@ static struct {
 const char *zstd_load(void)
 {
     static bool loaded;
+    static char why[512];
     void *library;
 
     if (loaded)
         return NULL;
     library = kpk_i_library_open(os_zstd);
     if (!library) {
-        static char why[512];
         const char *error = kpk_i_library_error();
 
         (void)snprintf(why, sizeof(why),
@@ -59,8 +59,11 @@ const char *zstd_load(void)
 #define X(result, name, args)                                                  \
     {                                                                          \
         void *address = kpk_i_library_symbol(library, #name);                  \
-        if (!address)                                                          \
-            return "this machine's libzstd has no " #name;                     \
+        if (!address) {                                                        \
+            (void)snprintf(why, sizeof(why), "this machine's %s has no %s",    \
+                           os_zstd, #name);                                    \
+            return why;                                                        \
+        }                                                                      \
         memcpy(&zstd.name, &address, sizeof(address));                         \
     }
     ZSTD_TABLE(X)

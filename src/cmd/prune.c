@@ -327,7 +327,8 @@ int cmd_prune(const struct options *options)
                                 prune_member, &prune, &out);
     if (!fault && prune.nmet != prune.scan.n)
         fault = "it has code objects that lie in none of its object files: it "
-                "is damaged, or no archive of GNU's kind";
+                "is damaged, no archive of GNU's kind, or its object files are "
+                "Windows', which kpack cannot prune";
     if (fault) {
         if (*fault)
             (void)fprintf(stderr, "kpack: %s: %s\n", path, fault);

@@ -26,7 +26,7 @@ linked() { # program object...
         -lelf -lmsgpackc -lcjson -lzstd -lz -ldl
 }
 objects() { # folder...: objects of their sources, in the folder $from
-    find "$@" -maxdepth 1 -name '*.c' | sed "s,\(.*\)\.c$,$from/\1.o,"
+    find "$@" -maxdepth 1 -name '*.c' ! -name '*_windows.c' | sed "s,\(.*\)\.c$,$from/\1.o,"
 }
 reads="gen/util gen/read gen/pack gen/write src/base"
 gen=$(realpath "$B/kpack-gen") embed=$B/kpack-embed kpack=$H/kpack from=$B/tool

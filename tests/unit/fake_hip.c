@@ -1,10 +1,11 @@
 /* fake_hip.c - a HIP runtime that runs nothing and fails on command
  *
- * Built three times: as it is (a HIP of 6 and later, both property layouts),
- * with FAKE_HIP_5 (the old layout alone, no hipGetProcAddress), and with
- * FAKE_HIP_BROKEN (without a function that kpack needs). A file that the
- * environment variable FAKE_HIP_IDLE names has no device, others have one until
- * a test sets them up.
+ * With FAKE_HIP_ADDS it runs one kernel, vector_add, for programs on machines
+ * that have no simulated GPU. Otherwise built three times: as it is (a HIP of 6
+ * and later, both property layouts), with FAKE_HIP_5 (the old layout alone, no
+ * hipGetProcAddress), and with FAKE_HIP_BROKEN (without a function that kpack
+ * needs). A file that the environment variable FAKE_HIP_IDLE names has no
+ * device, others have one until a test sets them up.
  */
 #define _GNU_SOURCE /* dladdr */
 #include "fake_hip.h"
@@ -501,6 +502,21 @@ static void note(const char *call, const struct ihipModuleSymbol_t *function,
 
 #define THREE(x, y, z) ((const unsigned[3]){x, y, z})
 
+/* vector_add(a, b, c, n): memory of the GPU is the host's. */
+static void add(void **params)
+{
+#ifdef FAKE_HIP_ADDS
+    const float *a = *(const float **)params[0];
+    const float *b = *(const float **)params[1];
+    float *c = *(float **)params[2];
+
+    for (uint32_t i = 0; i < *(uint32_t *)params[3]; i++)
+        c[i] = a[i] + b[i];
+#else
+    (void)params;
+#endif
+}
+
 int hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy,
                           unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared_nbytes, hipStream_t stream,
@@ -509,6 +525,8 @@ int hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy,
     ENTER();
     note(__func__, function, THREE(gx, gy, gz), THREE(bx, by, bz),
          shared_nbytes, stream, params, extra);
+    if (params && strcmp(function->name, "vector_add") == 0)
+        add(params);
     return SUCCESS;
 }
 

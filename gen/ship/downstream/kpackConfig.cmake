@@ -36,7 +36,7 @@ if(NOT TARGET kpack::kpack)
   set_target_properties(kpack::kpack PROPERTIES
     IMPORTED_LOCATION "${KPACK_PREFIX}/lib/libkpack.a"
     INTERFACE_INCLUDE_DIRECTORIES "${KPACK_PREFIX}/include"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};@LIBS@")
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};@CODEC@")
 endif()
 
 function(kpack_add_pack name)
