@@ -47,6 +47,7 @@ SAN     ?=## sanitizers for library and tests: address,undefined or thread
 DEVICES ?= $(BUILT_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS, by name)
 B       ?= build## folder of everything that is built
 PREFIX  ?= /usr/local## folder into which kpack is installed
+LIBDIR  ?= lib## folder below PREFIX for the library, such as lib64
 DESTDIR ?=## a folder to put before PREFIX, for packagers
 
 # Set to nothing it would be the root of all folders.
@@ -226,7 +227,7 @@ clean: ## remove everything that was built
 
 install_contents := $(or $(IMPORT:%=imported from %),$(MODULES) for $(strip $(KPACK_TARGETS_OF_PACK)))
 install: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install what was built last, or what settings say, into DESTDIR and PREFIX
-	@RUN_BY='$(RUN_BY)' gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
+	@RUN_BY='$(RUN_BY)' LIBDIR=$(call KPACK_QUOTE,$(LIBDIR)) gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
 	  '$(install_contents)' $(PACK_LAUNCHERS)
 
 uninstall: ## remove what make install put into DESTDIR and PREFIX

@@ -92,10 +92,11 @@ else
 KPACK_TOOLS   := $(patsubst %/,%,$(dir $(KPACK_MK)))
 KPACK_TARGETS := $(KPACK_TOOLS)/target_table.h
 KPACK_PREFIX  := $(patsubst %/share/kpack,%,$(KPACK_TOOLS))
+KPACK_LIBDIR  := lib
 KPACK_INCLUDE := $(KPACK_PREFIX)/include
-KPACK_GEN     := $(KPACK_TOOLS)/kpack-gen
-KPACK_EMBED_TOOL := $(KPACK_TOOLS)/kpack-embed
-KPACK_COMPRESS := $(KPACK_TOOLS)/kpack-compress
+KPACK_GEN     := $(KPACK_PREFIX)/libexec/kpack/kpack-gen
+KPACK_EMBED_TOOL := $(KPACK_PREFIX)/libexec/kpack/kpack-embed
+KPACK_COMPRESS := $(KPACK_PREFIX)/libexec/kpack/kpack-compress
 KPACK_CODECS  := $(KPACK_TOOLS)/codec
 
 ifeq ($(PACK),)
@@ -771,7 +772,7 @@ endif
 ifndef KPACK_ROOT
 PACK_ARCHIVE := $(KPACK_B)/lib$(PACK).a
 PACK_CFLAGS  := -I$(KPACK_B)/include -I$(KPACK_INCLUDE)
-PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/lib -lkpack -pthread -ldl $(PACK_CODEC_LIBS)
+PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/$(KPACK_LIBDIR) -lkpack -pthread -ldl $(PACK_CODEC_LIBS)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/archive,$(PACK_OBJECTS)))
 $(PACK_ARCHIVE): $(PACK_OBJECTS) $(KPACK_B)/stamp/archive $(PACK_HEADER) $(PACK_LAUNCHERS)
 	@rm -f $@

@@ -16,8 +16,8 @@ check "install" gen/ship/install "$B" "$H" "$stage" "$prefix" candle "$version"
 for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     include/kpack/candle.h include/kpack/format.h include/kpack/host_code.h include/kpack/types.h \
     include/kpack/candle_launch.h include/kpack/candle/vector_add.h bin/kpack \
-    share/man/man1/kpack.1 share/kpack/kpack.mk share/kpack/kpack-gen \
-    share/kpack/find-compiler share/kpack/kpack-embed share/kpack/constants.c \
+    share/man/man1/kpack.1 share/kpack/kpack.mk libexec/kpack/kpack-gen \
+    share/kpack/find-compiler libexec/kpack/kpack-embed share/kpack/constants.c \
     share/kpack/target_table.h share/kpack/sm_table.h share/kpack/wide-targets share/kpack/native-targets \
     share/bash-completion/completions/kpack share/zsh/site-functions/_kpack \
     share/fish/vendor_completions.d/kpack.fish share/kpack/device/device.h \
@@ -49,7 +49,7 @@ refuse "a PREFIX that is relative" "PREFIX=opt: programs look for kpack below an
 check "nothing is installed there" sh -c "! ls -d '$WORK/else'*"
 quoted() { # make's recipe, as the shell reads it
     plain_make -n install B="$B" H="$H" DESTDIR="$WORK/it's" PREFIX="/a 'b'" PACK=candle |
-        sed -n 's,^gen/ship/install,printf "%s.",p' | sh | grep -F "$WORK/it's./a 'b'."
+        sed -n 's,^LIBDIR=.lib. gen/ship/install,printf "%s.",p' | sh | grep -F "$WORK/it's./a 'b'."
 }
 check "quotes in DESTDIR and PREFIX" quoted
 

@@ -190,9 +190,9 @@ fi
 refuse "make: a name with '-'" "no name for a module: a-b. A module is called as its file" \
     alone make SOURCES=a-b.hip
 refuse "make: a kpack that has no generator says so" "archive of prebuilt" \
-    sh -c "mv '$prefix/share/kpack/kpack-gen' '$prefix/share/kpack/away'; \
+    sh -c "mv '$prefix/libexec/kpack/kpack-gen' '$prefix/libexec/kpack/away'; \
         PKG_CONFIG_PATH='$prefix/lib/pkgconfig' make; status=\$?; \
-        mv '$prefix/share/kpack/away' '$prefix/share/kpack/kpack-gen'; \
+        mv '$prefix/libexec/kpack/away' '$prefix/libexec/kpack/kpack-gen'; \
         exit \$status"
 
 # ---- CMake ----

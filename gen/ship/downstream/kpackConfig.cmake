@@ -24,7 +24,7 @@
 # Sources are relative to the current source folder; a module has the name of
 # its file.
 
-get_filename_component(KPACK_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
+get_filename_component(KPACK_PREFIX "${CMAKE_CURRENT_LIST_DIR}/@UP@" REALPATH)
 set(KPACK_MAKEFILE "${KPACK_PREFIX}/share/kpack/kpack.mk")
 
 include(CMakeFindDependencyMacro)
@@ -34,7 +34,7 @@ find_dependency(Threads)
 if(NOT TARGET kpack::kpack)
   add_library(kpack::kpack STATIC IMPORTED)
   set_target_properties(kpack::kpack PROPERTIES
-    IMPORTED_LOCATION "${KPACK_PREFIX}/lib/libkpack.a"
+    IMPORTED_LOCATION "${KPACK_PREFIX}/@LIBDIR@/libkpack.a"
     INTERFACE_INCLUDE_DIRECTORIES "${KPACK_PREFIX}/include"
     INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};@CODEC@")
 endif()
