@@ -13,12 +13,14 @@ B=${B:-build} H=${H:-build} CC=${CC:-cc}
 pages() { # page...
     python3 -B tests/build/pages.py "$H/kpack" "$@"
 }
-all=$(find README.md include kernels gen src tests -name README.md | sort)
+all=$(find README.md include kernels gen src tests -name README.md -o -name CHANGELOG.md | sort)
 
 for page in $all; do
     check "$page" pages "$page"
 done
 check "README.md is a page to be read: 150 lines" test "$(wc -l <README.md)" -le 150
+version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
+check "CHANGELOG.md has the version" test "$(grep -m1 '^## [0-9]' include/CHANGELOG.md)" = "## $version"
 case " ${MODULES-affine} " in
 *" affine "*)
     # shellcheck disable=SC2086 # flags are words
