@@ -1,10 +1,12 @@
 /* test_weak.c - KPK_SIM_WEAK: what a card promises only after a wait
  *
- * Each case is a program of one wave. s[4:5] points to 64 KiB of zeros, v1 is
- * 4 times the work-item's ID; both are there without a wait.
+ * Each case is a program of one wave. s[4:5] points to 64 KiB of zeros, with
+ * the descriptors of an image and a sampler at IMAGE; v1 is 4 times the
+ * work-item's ID. Both are there without a wait.
  */
 #include "asm.h"
 #include "sim/base/host_access.h"
+#include "sim/base/image_descriptor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +16,7 @@
 
 #include <stdio.h>
 
-enum { BUFFER = 65536, SEED = 2 };
+enum { BUFFER = 65536, IMAGE = 0x1000, SEED = 2 };
 
 static const struct {
     const char *target, *text;
@@ -215,6 +217,40 @@ static const struct {
      "ds_load_b32 v2, v1\n"
      "ds_load_b32 v2, v1",
      "writes v2"},
+    /* an atomic that returns, buffers, and images: samples have a counter of
+     * their own from gfx12 on
+     */
+    {"gfx942",
+     "global_atomic_add v2, v1, v1, s[4:5] sc0\n"
+     "v_mov_b32 v3, v2",
+     "'s_waitcnt vmcnt(0)' is missing"},
+    {"gfx1201",
+     "global_atomic_add_u32 v2, v1, v1, s[4:5] th:TH_ATOMIC_RETURN\n"
+     "s_wait_storecnt 0x0\n"
+     "v_mov_b32 v3, v2",
+     "'s_wait_loadcnt 0x0' is missing"},
+    {"gfx1201",
+     "s_load_b256 s[8:15], s[4:5], 0x1000\n"
+     "s_load_b128 s[16:19], s[4:5], 0x1020\n"
+     "s_wait_kmcnt 0x0\n"
+     "global_load_b32 v3, v1, s[4:5]\n"
+     "image_sample_lz v2, v1, s[8:15], s[16:19] dmask:0x1 "
+     "dim:SQ_RSRC_IMG_1D\n"
+     "s_wait_loadcnt 0x0\n"
+     "v_mov_b32 v4, v3\n"
+     "v_mov_b32 v4, v2",
+     "'s_wait_samplecnt 0x0' is missing"},
+    {"gfx1030",
+     "s_load_dwordx8 s[8:15], s[4:5], 0x1000\n"
+     "s_load_dwordx4 s[16:19], s[4:5], 0x1020\n"
+     "s_waitcnt lgkmcnt(0)\n"
+     "image_sample_lz v2, v1, s[8:15], s[16:19] dmask:0x1 "
+     "dim:SQ_RSRC_IMG_1D\n"
+     "image_load v3, v1, s[8:15] dmask:0x1 dim:SQ_RSRC_IMG_1D unorm\n"
+     "s_waitcnt vmcnt(1)\n"
+     "v_mov_b32 v4, v2\n"
+     "v_mov_b32 v4, v3",
+     "reads v3"},
     /* a barrier is no wait */
     {"gfx942",
      "global_load_dword v2, v1, s[4:5]\n"
@@ -261,6 +297,28 @@ static const struct {
      NULL},
 };
 
+/* Of 256 texels, which are one number each. */
+static void put_image(struct sim_alloc *a, const struct sim_target *target)
+{
+    const struct sim_image image = {
+        .type = SIM_IMAGE_1D,
+        .data = SIM_DATA_32,
+        .number = SIM_NUMBER_FLOAT,
+        .base = a->base,
+        .width = 256,
+        .height = 1,
+        .depth = 1,
+        .nlevels = 1,
+        .select = {SIM_SELECT_X, SIM_SELECT_0, SIM_SELECT_0, SIM_SELECT_1}};
+    uint32_t words[SIM_IMAGE_WORDS];
+    char why[SIM_IMAGE_WHY];
+
+    if (target->major == 9) /* some have none */
+        return;
+    assert_true(sim_image_encode(&image, target, words, why));
+    memcpy(a->bytes + IMAGE, words, sizeof(words));
+}
+
 static bool run(size_t i, struct asm_launch *l)
 {
     const char *target = cases[i].target;
@@ -273,6 +331,7 @@ static bool run(size_t i, struct asm_launch *l)
 
     assert_non_null(a);
     memset(a->bytes, 0, BUFFER);
+    put_image(a, sim_target_by_name(target));
     sim_mem_mark_written(a->base, BUFFER);
     kernarg = a->base;
     snprintf(text, sizeof(text),
