@@ -14,10 +14,12 @@
 #             completes as much
 #   stores    not reported; the wait completes stores to memory and invalidations
 #             alone, which matter to other workgroups
-#   spared    not reported, and neither of these: --verbose shows where
+#   spared    not reported, and neither of these: the wait is for paths that the
+#             row does not take, for other lanes than those that go on, or for
+#             waves that the group lacks; --verbose shows where
 #
 # Prints a line for each kernel, and fails if one is wrong unchanged or more than
-# a tenth of its mutants are spared.
+# a sixth of its mutants are spared.
 import fnmatch
 import os
 import queue
@@ -146,7 +148,7 @@ def try_kernel(kernel, device, copies, njobs, verbose):
         for address in sorted(a for a in code.text if wait - 24 <= a <= wait + 40):
             mark = ">" if address == wait else " "
             print(f"  {mark} +0x{address - entry:x} {code.text[address]}")
-    return len(waits) > 0 and 10 * len(spared) <= len(waits)
+    return len(waits) > 0 and 6 * len(spared) <= len(waits)
 
 
 def main(arguments):
