@@ -233,13 +233,18 @@ template <u32 mask, typename T> DEV T lane_xor(const T &v)
     }
 }
 
-/* v of 32 neighbouring lanes joined by op, in a fixed order, for all of them */
-template <typename T, typename Op> DEV T join_lanes(T v, Op op)
+/* v of 32 neighbouring lanes, or fewer, joined by op in a fixed order, for all
+ * of them */
+template <u32 lanes = 32, typename T, typename Op> DEV T join_lanes(T v, Op op)
 {
-    v = op(v, lane_xor<16>(v));
-    v = op(v, lane_xor<8>(v));
-    v = op(v, lane_xor<4>(v));
-    v = op(v, lane_xor<2>(v));
+    if constexpr (lanes > 16)
+        v = op(v, lane_xor<16>(v));
+    if constexpr (lanes > 8)
+        v = op(v, lane_xor<8>(v));
+    if constexpr (lanes > 4)
+        v = op(v, lane_xor<4>(v));
+    if constexpr (lanes > 2)
+        v = op(v, lane_xor<2>(v));
     return op(v, lane_xor<1>(v));
 }
 

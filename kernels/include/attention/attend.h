@@ -1,16 +1,11 @@
 /*
- * attend.h - one online softmax for every attention kernel
+ * attend.h - attention by the matrix units of any target
  *
  * A workgroup takes some queries (AttendShape) and walks over the keys that
  * they see, a tile at a time. A wave takes 16 queries, or 32, and all keys of
  * the tile; where a wave's registers do not hold the results of all d columns,
  * and in decoding, where queries are few, waves share the columns, and each
  * computes the scores.
- *
- * With x the scores times log2(e), a row keeps m, near the largest x so far,
- * and sums P = 2^(x - m + 8). m is raised only when an x is above m + 7, as P
- * then might leave f16's range; most tiles need no change of earlier sums. The
- * 8 is for gfx90a, whose matrix unit takes f16 below 2^-14 as zeros.
  *
  * Tiles that all of a wave's queries see need no mask. In the others a lane has
  * a bit for each of its scores.
@@ -23,12 +18,7 @@
 #pragma once
 
 #include "attention/kv_tile.h"
-
-constexpr f32 most_over = 7; /* in powers of two */
-template <typename T> constexpr f32 p_lead = 8 + p_excess<T>::log2;
-constexpr f32 log2_e = 1.44269504088896340736f;
-constexpr f32 ln_2 = 0.69314718055994530942f;
-constexpr f32 infinite = __builtin_inff();
+#include "attention/softmax.h"
 
 template <typename T, u32 D, bool Decode> struct AttendShape {
     typedef Scores<T> S;
@@ -124,62 +114,10 @@ struct SeenKeys {
     }
 };
 
-DEV f32 reciprocal(f32 x)
-{
-#if KPK_NVIDIA
-    return 1.0f / x;
-#else
-    return __builtin_amdgcn_rcpf(x);
-#endif
-}
-
-/*
- * A head's sink adds a score without a value to each row's softmax. Adds the
- * sink to a row's sum, whose log2 is given, and returns the factor by which the
- * row's results shrink: 1 without sinks.
- */
-template <class Form>
-DEV f32 add_sink(const AttentionArgs &a, u32 head, f32 &log2_sum)
-{
-    const f32 *const sinks = Form::sinks(a);
-
-    if (!sinks)
-        return 1;
-
-    const f32 sink = sinks[head] * log2_e, over = sink - log2_sum;
-
-    if (sink == -infinite && log2_sum == -infinite)
-        return 1;
-    log2_sum = __builtin_fmaxf(log2_sum, sink) +
-               log2f(1.0f + exp2_fast(-__builtin_fabsf(over)));
-    return reciprocal(1.0f + exp2_fast(over));
-}
-/* Whether a row's sum has no logarithm. */
-template <class Form> DEV bool is_no_sum(const AttentionArgs &a, f32 sum)
-{
-    return sum == 0 && !Form::sinks(a);
-}
-
 /* tanh, to about 2^-22 */
 DEV f32 tanh_fast(f32 x)
 {
     return 1.0f - 2.0f * reciprocal(exp2_fast(x * (2 * log2_e)) + 1.0f);
-}
-
-/* n elements at p, which need not be aligned to more than one */
-template <u32 n, typename T> DEV void store_anywhere(T *p, const Pack<T, n> &v)
-{
-#if KPK_NVIDIA
-    if (!is_aligned(p, sizeof(v))) {
-        UNROLL
-        for (u32 i = 0; i < n; i++)
-            p[i] = v[i];
-        return;
-    }
-    store_pack(p, v);
-#else
-    __builtin_memcpy(p, &v, sizeof(v));
-#endif
 }
 
 /* bits `first` to in front of `end` of 32; both of any value */
@@ -242,8 +180,7 @@ struct Attend {
 
     typename either<Shape::q_in_lds, Nothing, Held>::type q;
     typename U::D o[units][d_units];
-    f32 m[units][slots];
-    Pair l[units][slots];
+    Softmax<Pair> soft[units * slots];
     i32 row0; /* the wave's first */
     u32 d_unit0;
     SeenKeys seen;
@@ -292,7 +229,7 @@ struct Attend {
                 o[u][i] = typename U::D{};
             UNROLL
             for (u32 i = 0; i < slots; i++)
-                m[u][i] = -1e30f, l[u][i] = Pair{};
+                soft[u * slots + i].begin();
         }
         seen.find(s, rows, row0, units * 16);
     }
@@ -441,52 +378,35 @@ struct Attend {
     /* If a score exceeded the range of P, everything is scaled down. */
     DEV_MEMBER void raise(const typename U::D (&x)[units][tiles], f32 factor)
     {
-        f32 top[units][slots];
-        bool over = false;
+        f32 top[units * slots];
 
         UNROLL
-        for (u32 u = 0; u < units; u++) {
-            UNROLL
-            for (u32 i = 0; i < slots; i++) {
-                f32 v = -infinite;
+        for (u32 i = 0; i < units * slots; i++) {
+            f32 v = -infinite;
 
+            UNROLL
+            for (u32 t = 0; t < tiles; t++) {
                 UNROLL
-                for (u32 t = 0; t < tiles; t++) {
+                for (u32 e = 0; e < S::each; e++)
+                    v = __builtin_fmaxf(
+                        v, x[i / slots][t].v[S::result(i % slots, e)]);
+            }
+            top[i] = v * factor;
+        }
+        raise_rows(
+            soft, top,
+            [](f32 v) {
+                return S::join(
+                    v, [](f32 p, f32 r) { return __builtin_fmaxf(p, r); });
+            },
+            [&](u32 i, f32 down) {
+                UNROLL
+                for (u32 n = 0; n < d_units; n++) {
                     UNROLL
                     for (u32 e = 0; e < S::each; e++)
-                        v = __builtin_fmaxf(v, x[u][t].v[S::result(i, e)]);
+                        o[i / slots][n].v[S::result(i % slots, e)] *= down;
                 }
-                top[u][i] = v * factor;
-                over |= top[u][i] > m[u][i] + most_over;
-            }
-        }
-        if (!any_lane(over))
-            return;
-        UNROLL
-        for (u32 u = 0; u < units; u++) {
-            f32 down[slots];
-
-            UNROLL
-            for (u32 i = 0; i < slots; i++) {
-                const f32 all = S::join(top[u][i], [](f32 p, f32 r) {
-                    return __builtin_fmaxf(p, r);
-                });
-                const f32 higher = __builtin_fmaxf(m[u][i], all);
-
-                down[i] = exp2_fast(m[u][i] - higher);
-                m[u][i] = higher;
-                l[u][i] = fused_pair(l[u][i], down[i], 0);
-            }
-            UNROLL
-            for (u32 n = 0; n < d_units; n++) {
-                UNROLL
-                for (u32 i = 0; i < slots; i++) {
-                    UNROLL
-                    for (u32 e = 0; e < S::each; e++)
-                        o[u][n].v[S::result(i, e)] *= down[i];
-                }
-            }
-        }
+            });
     }
     /* a lane's P of a group of keys, in pairs */
     typedef u32 Weights[units][slots][S::run / 2];
@@ -499,7 +419,8 @@ struct Attend {
         for (u32 u = 0; u < units; u++) {
             UNROLL
             for (u32 i = 0; i < slots; i++) {
-                const f32 lift = p_lead<T> - m[u][i];
+                Softmax<Pair> &row = soft[u * slots + i];
+                const f32 lift = p_lead<T> - row.m;
 
                 UNROLL
                 for (u32 n = 0; n < S::run; n += 2) {
@@ -511,7 +432,7 @@ struct Attend {
                     v = fused_pair(v, factor, lift);
                     v[0] = exp2_fast(v[0]);
                     v[1] = exp2_fast(v[1]);
-                    l[u][i] = add_pair(l[u][i], v);
+                    row.l = add_pair(row.l, v);
                     p[u][i][n / 2] = pack_two<T>(v);
                 }
             }
@@ -598,74 +519,57 @@ struct Attend {
         const u32 b = where.b;
         const Sequence s(a, b);
         const Queries<Decode> rows(a, s, where.head);
-        const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
         const u32 d_v = Form::d_v(a);
 
         UNROLL
         for (u32 u = 0; u < units; u++) {
             UNROLL
             for (u32 i = 0; i < slots; i++) {
-                const f32 sum = S::join(l[u][i][0] + l[u][i][1],
+                const Softmax<Pair> &mine = soft[u * slots + i];
+                const f32 sum = S::join(mine.l[0] + mine.l[1],
                                         [](f32 p, f32 r) { return p + r; });
-                f32 log2_sum = m[u][i] - p_lead<T> + log2f(sum);
+                const f32 log2_sum = mine.m - p_lead<T> + log2f(sum);
                 f32 scale = p_excess<T>::factor * reciprocal(sum);
+                const bool sets_sum = S::lane_group() == 0 && d_unit0 == 0;
                 const i32 row = row0 + (i32)(u * 16 + S::query(i));
-                const i32 token = rows.token(row);
-                const u32 head = rows.head(row);
-                const u64 of_all =
-                    (a.cu_seqlens_q ? (u64)s.q_rows : (u64)b * a.seqlen_q) +
-                    (u32)token;
-                const u64 of_split = (split * total + of_all) * a.h + head;
+                const AttendRow to(a, s, b, rows.token(row), rows.head(row));
 
                 if (row >= rows.nrows)
                     continue;
                 if (a.splits <= 1)
-                    scale *= add_sink<Form>(a, head, log2_sum);
+                    scale *=
+                        to.template finish<Form>(a, sum, log2_sum, sets_sum);
+                else if (sets_sum)
+                    to.set_partial_sum(a, split, d_v, sum, log2_sum);
+
+                /* one address, because all results are still in registers */
+                void *const base = a.splits > 1
+                                       ? (void *)to.partial(a, split, d_v, 0)
+                                       : (void *)to.template out<T>(a, 0);
+
                 UNROLL
                 for (u32 n = 0; n < d_units; n++) {
                     const u32 d = n / part_units * cols +
                                   (d_unit0 + n % part_units) * 16 +
                                   S::lane_group() * S::each;
                     Pack<f32, S::each> v;
+                    Pack<T, S::each> rounded;
 
                     UNROLL
-                    for (u32 e = 0; e < S::each; e++)
+                    for (u32 e = 0; e < S::each; e++) {
                         v[e] =
                             sum == 0 ? 0 : o[u][n].v[S::result(i, e)] * scale;
+                        rounded[e] = convert<T>(v[e]);
+                    }
                     if (d >= d_v)
                         continue;
                     if (a.splits > 1)
-                        store_anywhere(a.partial + of_split * d_v + d, v);
+                        store_anywhere((f32 *)base + d, v);
                     else
-                        store_result(a, s, b, token, head, d, v);
+                        store_anywhere((T *)base + d, rounded);
                 }
-                if (S::lane_group() != 0 || d_unit0 != 0)
-                    continue;
-                if (a.splits > 1)
-                    a.partial[a.splits * total * a.h * d_v + of_split] =
-                        sum == 0 ? -infinite : log2_sum;
-                else if (a.lse)
-                    a.lse[a.unpadded_lse ? head * total + of_all
-                                         : ((u64)b * a.h + head) * a.seqlen_q +
-                                               (u32)token] =
-                        is_no_sum<Form>(a, sum) ? -infinite : log2_sum * ln_2;
             }
         }
-    }
-    template <u32 n>
-    static DEV_MEMBER void store_result(const AttentionArgs &a,
-                                        const Sequence &s, u32 b, i32 token,
-                                        u32 head, u32 d, const Pack<f32, n> &v)
-    {
-        T *p = (T *)a.o +
-               (a.cu_seqlens_q ? s.q_rows * a.o_row : b * a.o_batch) +
-               token * a.o_row + head * a.o_head + d;
-        Pack<T, n> t;
-
-        UNROLL
-        for (u32 e = 0; e < n; e++)
-            t[e] = convert<T>(v[e]);
-        store_anywhere(p, t);
     }
 
     /* ---- a block's rows, over the keys of a split ---- */

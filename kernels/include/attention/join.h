@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "attention/attend.h"
+#include "attention/softmax.h"
 #include "early.h"
 
 /* NVIDIA's: eight loads under way. AMD's scalar registers do not hold the
@@ -34,7 +34,7 @@ DEV u32 sequence_of(const i32 *cu, u32 b, i32 row)
 template <typename T, class Form>
 DEV void attention_join(const AttentionArgs &a)
 {
-    const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
+    const u64 total = all_rows(a);
     const u32 splits = max_of(a.splits, 1u);
     const u64 each = total * a.h;
     const u32 d_v = Form::d_v(a);
@@ -43,19 +43,16 @@ DEV void attention_join(const AttentionArgs &a)
     meet_launches();
     NO_UNROLL
     for (u64 row = blockIdx.x; row < total; row += gridDim.x) {
-        u64 b, token;
-        i64 at = 0;
+        if (a.cu_seqlens_q && row >= (u64)a.cu_seqlens_q[a.b])
+            return;
 
-        if (a.cu_seqlens_q) {
-            if (row >= (u64)a.cu_seqlens_q[a.b])
-                return;
-            b = sequence_of(a.cu_seqlens_q, a.b, (i32)row);
-            token = row - (u64)a.cu_seqlens_q[b];
-            at = (i64)row * a.o_row;
-        } else {
-            b = row / a.seqlen_q, token = row % a.seqlen_q;
-            at = (i64)b * a.o_batch + (i64)token * a.o_row;
-        }
+        const u32 b = a.cu_seqlens_q
+                          ? sequence_of(a.cu_seqlens_q, a.b, (i32)row)
+                          : (u32)(row / a.seqlen_q);
+        const Sequence s(a, b);
+        const i32 token =
+            (i32)(row - (a.cu_seqlens_q ? (u64)s.q_rows : (u64)b * a.seqlen_q));
+
         NO_UNROLL
         for (u32 h = blockIdx.y; h < a.h; h += gridDim.y) {
             u64 mine = row * a.h + h;
@@ -76,8 +73,10 @@ DEV void attention_join(const AttentionArgs &a)
                 sum += exp2f(sums[i * each + mine] - top);
             sum = join_lanes(sum, [](f32 p, f32 q) { return p + q; });
 
-            f32 log2_sum = top == -infinite ? top : top + log2f(sum);
-            const f32 share = add_sink<Form>(a, h, log2_sum);
+            const AttendRow to(a, s, b, token, h);
+            const f32 share = to.template finish<Form>(
+                a, sum, top == -infinite ? top : top + log2f(sum),
+                threadIdx.x == 0);
 
             NO_UNROLL
             for (u32 d = threadIdx.x; d < d_v; d += blockDim.x) {
@@ -87,13 +86,9 @@ DEV void attention_join(const AttentionArgs &a)
                 for (u32 i = 0; i < splits; i++)
                     v += exp2f(sums[i * each + mine] - top) *
                          a.partial[(i * each + mine) * d_v + d];
-                ((T *)a.o)[at + (i64)h * a.o_head + d] =
+                *to.template out<T>(a, d) =
                     convert<T>(top == -infinite ? 0 : v / sum * share);
             }
-            if (a.lse && threadIdx.x == 0)
-                a.lse[a.unpadded_lse ? h * total + row
-                                     : (b * a.h + h) * a.seqlen_q + token] =
-                    log2_sum * ln_2;
         }
     }
 }

@@ -13,19 +13,6 @@
 /* a block of Q8_1: f16 scale, f16 sum, 32 quants */
 constexpr u32 q8_1_elems = 32, q8_1_nbytes = 36;
 
-/* v joined over the lanes that have a block's columns, V each */
-template <u32 V, typename Op> DEV f32 join_block(f32 v, Op op)
-{
-    if constexpr (V <= 1)
-        v = op(v, lane_xor<16>(v));
-    if constexpr (V <= 2)
-        v = op(v, lane_xor<8>(v));
-    if constexpr (V <= 4)
-        v = op(v, lane_xor<4>(v));
-    v = op(v, lane_xor<2>(v));
-    return op(v, lane_xor<1>(v));
-}
-
 #if !KPK_NVIDIA
 template <u32 V> DEV void quantize_any(const f32 *v, f32 most, f32 d, i32 *q)
 {
@@ -48,7 +35,8 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
     UNROLL
     for (u32 i = 0; i < V; i++)
         most = fmaxf(most, fabsf(v[i]));
-    most = join_block<V>(most, [](f32 a, f32 b) { return fmaxf(a, b); });
+    most = join_lanes<q8_1_elems / V>(most,
+                                      [](f32 a, f32 b) { return fmaxf(a, b); });
 
     const f32 d = scale_of_greatest(most);
     u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_nbytes;
@@ -79,7 +67,7 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
     if (OfQuants)
         total = (f32)whole;
 #endif
-    total = join_block<V>(total, sum);
+    total = join_lanes<q8_1_elems / V>(total, sum);
     if (OfQuants)
         total *= d;
     /* blocks are aligned to 4 bytes */

@@ -123,22 +123,13 @@ template <typename A> struct team_scratch {
     }
 };
 
-/* op over 16 neighbouring lanes, to all */
-template <typename A, typename Op> DEV A join_half(A v, Op op)
-{
-    v = op(v, lane_xor<8>(v));
-    v = op(v, lane_xor<4>(v));
-    v = op(v, lane_xor<2>(v));
-    return op(v, lane_xor<1>(v));
-}
-
 /* op over `size` neighbouring lanes (a power of two, at most 32), to all */
 template <typename A, typename Op> DEV A lanes_reduce(A v, u32 size, Op op)
 {
     if (size == group_size)
         return join_lanes(v, op);
     if (!KPK_NVIDIA && size == group_size / 2)
-        return join_half(v, op);
+        return join_lanes<16>(v, op);
     for (u32 mask = size / 2; mask > 0; mask /= 2)
         v = op(v, shfl_xor(v, mask));
     return v;

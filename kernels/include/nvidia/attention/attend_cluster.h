@@ -28,16 +28,34 @@ DEV bool is_clustered(const AttentionArgs &a)
            cluster_blocks() == a.splits;
 }
 
+/* What blocks of the cluster have at rank 0 to splits - 1, in rank order. */
+template <u32 Rows, u32 Cols>
+DEV RowPart merge_blocks(const RowParts<1, Rows, Cols> &block, u32 splits,
+                         u32 row, u32 col)
+{
+    RowPart part[most_cluster];
+
+    UNROLL
+    for (u32 i = 0; i < most_cluster; i++) {
+        part[i] = {-infinite, 0, {{0, 0}}};
+        if (i < splits)
+            part[i] = {cluster_read(&block.m[0][row], i),
+                       cluster_read(&block.l[0][row], i),
+                       cluster_read_two(&block.o[0][row][col], i)};
+    }
+    return merge<most_cluster>([&](u32 i) { return part[i]; });
+}
+
 /* Two numbers of a row as part of a block of Q8_1, and zeros behind the row.
  * The lanes of a warp have columns of the same head. */
 template <typename T, class Form>
-DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
+DEV void store_as_q8_1(const AttentionArgs &a, const AttendRow &to, u32 d,
                        const Pack<T, 2> &two)
 {
-    const u32 d_v = Form::d_v(a), n = a.h * d_v;
+    const u32 d_v = Form::d_v(a), n = a.h * d_v, head = to.head;
     const u32 padded = (n + 511) / 512 * 512;
     u8 *blocks =
-        (u8 *)a.o_q8_1 + row * (padded / q8_1_elems) * (u64)q8_1_nbytes;
+        (u8 *)a.o_q8_1 + to.of_all * (padded / q8_1_elems) * (u64)q8_1_nbytes;
     const f32 v[2] = {convert<f32>(two[0]), convert<f32>(two[1])};
     /* words; the warp of the row's last columns writes zeros behind the row */
     const u32 end = padded / q8_1_elems * (q8_1_nbytes / 4);
@@ -51,17 +69,27 @@ DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
         reinterpret_cast<u32 *>(blocks)[i] = 0;
 }
 
+/* Two columns of a row that a cluster has joined. */
+template <typename T, class Form>
+DEV void store_joined(const AttentionArgs &a, const AttendRow &to,
+                      const RowPart &all, f32 lead, u32 d)
+{
+    const Pack<T, 2> two = finish_row<T, Form>(a, to, all, lead, d);
+
+    if (a.o_q8_1)
+        store_as_q8_1<T, Form>(a, to, d, two);
+    else
+        store_anywhere(to.template out<T>(a, d), two);
+}
+
 template <typename T, u32 D, class Form> struct AttendOne {
     static constexpr u32 threads = 128, heads = 4;
     static constexpr u32 lanes = D / 8, groups = threads / lanes;
     static constexpr u32 keys = 5; /* keys a group of lanes takes at once */
 
     struct Lds {
-        f32 o[groups][heads][D];
-        f32 m[groups][heads], l[groups][heads];
-        /* of the block */
-        f32 block_o[heads][D];
-        f32 block_m[heads], block_l[heads];
+        RowParts<groups, heads, D> parts;
+        RowParts<1, heads, D> block;
     };
 
     static DEV_MEMBER bool takes(const AttentionArgs &a, const Sequence &s)
@@ -69,6 +97,13 @@ template <typename T, u32 D, class Form> struct AttendOne {
         return is_clustered(a) && s.nq == 1 && s.num_ranges == 0 &&
                a.softcap == 0 && !a.alibi_slopes && !Form::mask(a);
     }
+
+    /* a lane's columns of a group's next keys */
+    typedef Piece Keys[keys];
+    typedef f32 Scores[heads][keys];
+
+    f32 q[heads][8], o[heads][8];
+    Softmax<f32> soft[heads];
 
     static DEV_MEMBER void widen(const Piece &p, f32 (&v)[8])
     {
@@ -81,15 +116,114 @@ template <typename T, u32 D, class Form> struct AttendOne {
         }
     }
 
-    /* A lane's columns of a group's next keys; zeros behind the last. */
+    /* Zeros behind the last key. */
     static DEV_MEMBER void load(const u8 *from, i64 step, i32 key, i32 end,
-                                Piece (&to)[keys])
+                                Keys &to)
     {
         UNROLL
         for (u32 i = 0; i < keys; i++) {
             to[i] = Piece{};
             if (key + (i32)(i * groups) < end)
                 to[i] = *reinterpret_cast<const Piece *>(from + i * step);
+        }
+    }
+
+    /* Four heads' queries from head0 on; the last head of the group repeats. */
+    DEV_MEMBER void begin(const AttentionArgs &a, u32 group, u32 head0,
+                          const u8 *q_row)
+    {
+        const u32 lane = threadIdx.x % lanes;
+
+        UNROLL
+        for (u32 h = 0; h < heads; h++) {
+            const u32 head = min_of(head0 + h, group - 1);
+            Piece piece{};
+
+            if (lane * 8 < a.d)
+                piece = *reinterpret_cast<const Piece *>(
+                    q_row + 2 * (i64)head * a.q_head + lane * 16);
+            widen(piece, q[h]);
+            UNROLL
+            for (u32 i = 0; i < 8; i++)
+                q[h][i] *= a.scale * log2_e, o[h][i] = 0;
+            soft[h].begin();
+        }
+    }
+    /* this lane's part of the scores */
+    DEV_MEMBER void multiply_keys(Scores &x, const Keys &k) const
+    {
+        UNROLL
+        for (u32 i = 0; i < keys; i++) {
+            f32 y[8];
+
+            widen(k[i], y);
+            UNROLL
+            for (u32 h = 0; h < heads; h++) {
+                x[h][i] = 0;
+                UNROLL
+                for (u32 e = 0; e < 8; e++)
+                    x[h][i] = fused(q[h][e], y[e], x[h][i]);
+            }
+        }
+    }
+    /* Scores to P of keys from `key` to in front of `last`. */
+    DEV_MEMBER void exponentials(Scores &x, i32 key, i32 last)
+    {
+        UNROLL
+        for (u32 h = 0; h < heads; h++) {
+            f32 top = -infinite;
+
+            UNROLL
+            for (u32 i = 0; i < keys; i++) {
+                x[h][i] = join_lanes<lanes>(x[h][i],
+                                            [](f32 p, f32 r) { return p + r; });
+                if (key + (i32)(i * groups) >= last)
+                    x[h][i] = -infinite;
+                top = __builtin_fmaxf(top, x[h][i]);
+            }
+
+            const f32 down = soft[h].raise(top);
+
+            UNROLL
+            for (u32 e = 0; e < 8; e++)
+                o[h][e] *= down;
+            UNROLL
+            for (u32 i = 0; i < keys; i++) {
+                x[h][i] = exp2_fast(x[h][i] - soft[h].m);
+                soft[h].l += x[h][i];
+            }
+        }
+    }
+    DEV_MEMBER void add_values(const Scores &x, const Keys &v)
+    {
+        UNROLL
+        for (u32 i = 0; i < keys; i++) {
+            f32 y[8];
+
+            widen(v[i], y);
+            UNROLL
+            for (u32 h = 0; h < heads; h++) {
+                UNROLL
+                for (u32 e = 0; e < 8; e++)
+                    o[h][e] = fused(x[h][i], y[e], o[h][e]);
+            }
+        }
+    }
+    /* The group's part, to LDS. */
+    DEV_MEMBER void put(Lds &lds) const
+    {
+        const u32 lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
+
+        UNROLL
+        for (u32 h = 0; h < heads; h++) {
+            UNROLL
+            for (u32 e = 0; e < 8; e += 4)
+                store_pack(&lds.parts.o[group][h][lane * 8 + e],
+                           Pack<f32, 4>{{o[h][e], o[h][e + 1], o[h][e + 2],
+                                         o[h][e + 3]}});
+            if (lane == 0)
+                lds.parts.m[group][h] = soft[h].m,
+                lds.parts.l[group][h] = soft[h].l;
         }
     }
 
@@ -105,151 +239,48 @@ template <typename T, u32 D, class Form> struct AttendOne {
         const i32 each = (i32)div_up((u32)all, a.splits);
         const i32 begin = first + (i32)blockIdx.x * each;
         const i32 last = min_of(begin + each, first + all);
-        const bool wanted = lane * 8 < a.d;
-        const i32 end = wanted ? last : 0;
+        const i32 end = lane * 8 < a.d ? last : 0;
         const i32 v_end = lane * 8 < Form::d_v(a) ? last : 0;
         const i64 k_step = a.k_row * 2 * groups, v_step = a.v_row * 2 * groups;
         i32 key = begin + (i32)group;
-        Piece k_now[keys], v_now[keys];
-        f32 q[heads][8], o[heads][8] = {}, m[heads], l[heads];
+        Keys k_now, v_now;
+        AttendOne one;
 
         k += key * a.k_row * 2 + lane * 16;
         v += key * a.v_row * 2 + lane * 16;
         load(k, k_step, key, end, k_now);
         load(v, v_step, key, v_end, v_now);
-        UNROLL
-        for (u32 h = 0; h < heads; h++) {
-            const u32 head = min_of(head0 + h, rows.group - 1);
-            Piece piece{};
-
-            if (wanted)
-                piece = *reinterpret_cast<const Piece *>(
-                    q_row + 2 * (i64)head * a.q_head + lane * 16);
-            widen(piece, q[h]);
-            UNROLL
-            for (u32 i = 0; i < 8; i++)
-                q[h][i] *= a.scale * log2_e;
-            m[h] = -1e30f, l[h] = 0;
-        }
+        one.begin(a, rows.group, head0, q_row);
 
         /* all lanes of a warp stay together */
         NO_UNROLL
         for (i32 at = begin; at < last; at += (i32)(keys * groups)) {
             const i32 next = key + (i32)(keys * groups);
-            f32 x[heads][keys];
+            Scores x;
 
             k += keys * k_step;
             v += keys * v_step;
-
-            UNROLL
-            for (u32 i = 0; i < keys; i++) {
-                f32 y[8];
-
-                widen(k_now[i], y);
-                UNROLL
-                for (u32 h = 0; h < heads; h++) {
-                    x[h][i] = 0;
-                    UNROLL
-                    for (u32 e = 0; e < 8; e++)
-                        x[h][i] = fused(q[h][e], y[e], x[h][i]);
-                }
-            }
-            UNROLL
-            for (u32 h = 0; h < heads; h++) {
-                f32 top = m[h];
-
-                UNROLL
-                for (u32 i = 0; i < keys; i++) {
-                    x[h][i] = join_group(x[h][i]);
-                    if (key + (i32)(i * groups) >= last)
-                        x[h][i] = -infinite;
-                    top = __builtin_fmaxf(top, x[h][i]);
-                }
-
-                const f32 down = exp2_fast(m[h] - top);
-
-                m[h] = top;
-                l[h] *= down;
-                UNROLL
-                for (u32 e = 0; e < 8; e++)
-                    o[h][e] *= down;
-                UNROLL
-                for (u32 i = 0; i < keys; i++) {
-                    x[h][i] = exp2_fast(x[h][i] - top);
-                    l[h] += x[h][i];
-                }
-            }
-            UNROLL
-            for (u32 i = 0; i < keys; i++) {
-                f32 y[8];
-
-                widen(v_now[i], y);
-                UNROLL
-                for (u32 h = 0; h < heads; h++) {
-                    UNROLL
-                    for (u32 e = 0; e < 8; e++)
-                        o[h][e] = fused(x[h][i], y[e], o[h][e]);
-                }
-            }
+            one.multiply_keys(x, k_now);
+            one.exponentials(x, key, last);
+            one.add_values(x, v_now);
             load(k, k_step, next, end, k_now);
             load(v, v_step, next, v_end, v_now);
             key = next;
         }
-        UNROLL
-        for (u32 h = 0; h < heads; h++) {
-            UNROLL
-            for (u32 e = 0; e < 8; e += 4)
-                store_pack(&lds.o[group][h][lane * 8 + e],
-                           Pack<f32, 4>{{o[h][e], o[h][e + 1], o[h][e + 2],
-                                         o[h][e + 3]}});
-            if (lane == 0)
-                lds.m[group][h] = m[h], lds.l[group][h] = l[h];
-        }
+        one.put(lds);
         __syncthreads();
-        join_groups(lds);
+        NO_UNROLL
+        for (u32 e = threadIdx.x; e < heads * D / 2; e += threads) {
+            const u32 h = e / (D / 2), d = e % (D / 2) * 2;
+
+            lds.block.set(0, h, d, lds.parts.merged(h, d));
+        }
         cluster_show();
         join_blocks(a, s, b, rows, head0, lds);
         cluster_show(); /* the other blocks have read */
     }
 
-    /* the sum over a group's lanes */
-    static DEV_MEMBER f32 join_group(f32 v)
-    {
-        if constexpr (lanes > 16)
-            v += lane_xor<16>(v);
-        if constexpr (lanes > 8)
-            v += lane_xor<8>(v);
-        v += lane_xor<4>(v);
-        v += lane_xor<2>(v);
-        return v + lane_xor<1>(v);
-    }
-
-    static DEV_MEMBER void join_groups(Lds &lds)
-    {
-        NO_UNROLL
-        for (u32 e = threadIdx.x; e < heads * D / 2; e += threads) {
-            const u32 h = e / (D / 2), d = e % (D / 2) * 2;
-            f32 top = lds.m[0][h], sum = 0, v0 = 0, v1 = 0;
-
-            UNROLL
-            for (u32 i = 1; i < groups; i++)
-                top = __builtin_fmaxf(top, lds.m[i][h]);
-            UNROLL
-            for (u32 i = 0; i < groups; i++) {
-                const f32 by = exp2_fast(lds.m[i][h] - top);
-                const Pack<f32, 2> v = load_pack<2>(&lds.o[i][h][d]);
-
-                sum = fused(lds.l[i][h], by, sum);
-                v0 = fused(v[0], by, v0);
-                v1 = fused(v[1], by, v1);
-            }
-            store_pack(&lds.block_o[h][d], Pack<f32, 2>{{v0, v1}});
-            if (d == 0)
-                lds.block_m[h] = top, lds.block_l[h] = sum;
-        }
-    }
-
-    /* In their order; each block takes a share of the columns. */
+    /* Each block takes a share of the columns. */
     static DEV_MEMBER void join_blocks(const AttentionArgs &a,
                                        const Sequence &s, u32 b,
                                        const Queries<true> &rows, u32 head0,
@@ -262,43 +293,11 @@ template <typename T, u32 D, class Form> struct AttendOne {
         for (u32 i = cluster_rank() + cluster_blocks() * (threadIdx.x / 32);
              i < here * parts; i += cluster_blocks() * (threads / 32)) {
             const u32 h = i / parts, d = i % parts * 64 + threadIdx.x % 32 * 2;
-            f32 m[most_cluster], l[most_cluster];
-            f32 top = -infinite, sum = 0, v0 = 0, v1 = 0;
-            Pack<f32, 2> o[most_cluster];
 
-            if (d >= Form::d_v(a))
-                continue;
-            UNROLL
-            for (u32 r = 0; r < most_cluster; r++) {
-                m[r] = -infinite, l[r] = 0, o[r] = Pack<f32, 2>{{0, 0}};
-                if (r < a.splits) {
-                    m[r] = cluster_read(&lds.block_m[h], r);
-                    l[r] = cluster_read(&lds.block_l[h], r);
-                    o[r] = cluster_read_two(&lds.block_o[h][d], r);
-                }
-                top = __builtin_fmaxf(top, m[r]);
-            }
-            UNROLL
-            for (u32 r = 0; r < most_cluster; r++) {
-                const f32 by = exp2_fast(m[r] - top);
-
-                sum = fused(l[r], by, sum);
-                v0 = fused(o[r][0], by, v0);
-                v1 = fused(o[r][1], by, v1);
-            }
-
-            const u32 head = rows.head0 + head0 + h;
-            const AttendRow to(a, s, b, 0, head);
-            const f32 share = to.template finish<Form>(
-                a, b, 0, head, sum, top + log2f(sum), d == 0);
-            const f32 scale = sum == 0 ? 0 : reciprocal(sum) * share;
-            const Pack<T, 2> two =
-                bits_as<Pack<T, 2>>(round_two<T>(v0 * scale, v1 * scale));
-
-            if (a.o_q8_1)
-                store_as_q8_1<T, Form>(a, to.of_all, head, d, two);
-            else
-                store_anywhere((T *)a.o + to.at + d, two);
+            if (d < Form::d_v(a))
+                store_joined<T, Form>(
+                    a, AttendRow(a, s, b, 0, rows.head0 + head0 + h),
+                    merge_blocks(lds.block, a.splits, h, d), 0, d);
         }
     }
 };

@@ -11,6 +11,7 @@
 
 #include "nvidia/attention/attend_shapes.h"
 #include "nvidia/attention/attend_warp.h"
+#include "nvidia/copy/ring.h"
 
 template <u32 D> struct AttendManyShape;
 template <u32 D> struct AttendFallbackShape;
@@ -34,7 +35,7 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
     static constexpr u32 keys = Shape::keys, at_once = Shape::at_once;
     static constexpr u32 half_nbytes = keys * D * 2; /* K, or V */
     static constexpr u32 stage_nbytes = 2 * half_nbytes;
-    typedef AttendWarp<T, D, 1, at_once, false, Shape::q_in_lds, Form> Warp;
+    typedef AttendWarp<T, D, at_once, false, Shape::q_in_lds, Form> Warp;
     typedef typename Warp::Rows Rows;
     typedef typename Warp::Lines Lines;
     static constexpr u32 q_nbytes =
@@ -49,7 +50,6 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
     static DEV_MEMBER void run(const AttentionArgs &a, u32 b, u32 head,
                                i32 first, u32 lds_q)
     {
-        const u32 lds = lds_q + q_nbytes, end = lds + ring_nbytes;
         const u32 t = threadIdx.x, warp = t / 32;
         const Sequence s(a, b);
         const Rows rows(a, s, head);
@@ -62,21 +62,19 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
         const KeySpan span =
             seen_by(s, first, min_of(first + queries, rows.nrows) - 1);
         const i32 start = span.first / (i32)keys * (i32)keys;
-        u32 in = lds, out = lds; /* the stages to fill and to read */
+        CopyRing<Shape::stages, stage_nbytes> ring(lds_q + q_nbytes);
         i32 copied = start;
         Warp w;
 
-        const auto copy = [&]() {
+        const auto copy = [&](u32 stage) {
             if (copied < span.end) {
-                copy_lines<Lines, keys, threads>(in, a, b, k, a.d, aligned,
+                copy_lines<Lines, keys, threads>(stage, a, b, k, a.d, aligned,
                                                  copied, span, t);
-                copy_lines<Lines, keys, threads>(in + half_nbytes, a, b, v,
+                copy_lines<Lines, keys, threads>(stage + half_nbytes, a, b, v,
                                                  Form::d_v(a), aligned, copied,
                                                  span, t);
             }
-            async_copies_end();
             copied += (i32)keys;
-            in = in + stage_nbytes == end ? lds : in + stage_nbytes;
         };
 
         __syncthreads();
@@ -85,19 +83,19 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
         __syncthreads();
         NO_UNROLL
         for (u32 i = 1; i < Shape::stages; i++)
-            copy();
+            ring.fill(copy);
         NO_UNROLL
         for (i32 key0 = start; key0 < span.end; key0 += (i32)keys) {
-            async_copies_wait<(int)Shape::stages - 2>();
+            ring.template wait<Shape::stages - 1>();
             __syncthreads();
-            copy();
+            ring.fill(copy);
             UNROLL
             for (u32 c = 0; c < keys; c += at_once) {
                 if (w.sees_any(key0 + (i32)c))
                     take(w, a, b, head, key0 + (i32)c,
-                         out + c * Warp::Lines::nbytes);
+                         ring.to_read() + c * Warp::Lines::nbytes);
             }
-            out = out + stage_nbytes == end ? lds : out + stage_nbytes;
+            ring.release();
         }
         async_copies_wait<0>();
         w.store(a, b, head);
@@ -106,7 +104,7 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
                                 u32 head, i32 key0, u32 lds)
     {
         typename Warp::Scores x;
-        u32 p[1][Warp::tiles][2];
+        typename Warp::Operands p;
         const f32 factor = w.score(x, a, b, head, key0, lds);
 
         w.exponentials(x, factor);

@@ -139,75 +139,69 @@ template <typename T> DEV void multiply_8(f32 (&d)[4], u32 a0, u32 a1, u32 b)
             : "r"(a0), "r"(a1), "r"(b));
 }
 
-/* Where a query's results go. */
-struct AttendRow {
-    u64 of_all; /* of total_q */
-    i64 at;     /* elements of O */
+/* What the parts of a block computed of some rows and columns, in LDS. */
+template <u32 Parts, u32 Rows, u32 Cols> struct RowParts {
+    f32 o[Parts][Rows][Cols];
+    f32 m[Parts][Rows], l[Parts][Rows];
 
-    DEV_MEMBER AttendRow(const AttentionArgs &a, const Sequence &s, u32 b,
-                         i32 token, u32 head)
-        : of_all((a.cu_seqlens_q ? (u64)s.q_rows : (u64)b * a.seqlen_q) +
-                 (u32)token),
-          at((a.cu_seqlens_q ? s.q_rows * a.o_row : b * a.o_batch) +
-             token * a.o_row + head * a.o_head)
+    /* Two columns of a row, of all parts. */
+    DEV_MEMBER RowPart merged(u32 row, u32 col) const
     {
+        return merge<Parts>([&](u32 i) {
+            return RowPart{m[i][row], l[i][row], load_pack<2>(&o[i][row][col])};
+        });
     }
-    /* The row's lse, with its sink; the result is what the sink leaves. */
-    template <class Form>
-    DEV_MEMBER f32 finish(const AttentionArgs &a, u32 b, i32 token, u32 head,
-                          f32 sum, f32 log2_sum, bool sets_lse) const
+    DEV_MEMBER void set(u32 part, u32 row, u32 col, const RowPart &v)
     {
-        const f32 share = add_sink<Form>(a, head, log2_sum);
-
-        if (sets_lse)
-            set_lse(a, b, token, head, is_no_sum<Form>(a, sum), log2_sum);
-        return share;
-    }
-    DEV_MEMBER void set_lse(const AttentionArgs &a, u32 b, i32 token, u32 head,
-                            bool none, f32 log2_sum) const
-    {
-        const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
-
-        if (a.lse)
-            a.lse[a.unpadded_lse
-                      ? head * total + of_all
-                      : ((u64)b * a.h + head) * a.seqlen_q + (u32)token] =
-                none ? -infinite : log2_sum * ln_2;
+        store_pack(&o[part][row][col], v.o);
+        if (col == 0)
+            m[part][row] = v.m, l[part][row] = v.l;
     }
 };
 
+/* Two columns of a finished row; column 0 stores the row's log-sum-exp. */
+template <typename T, class Form>
+DEV Pack<T, 2> finish_row(const AttentionArgs &a, const AttendRow &to,
+                          const RowPart &all, f32 lead, u32 d)
+{
+    const Pack<f32, 2> v = all.results(
+        to.template finish<Form>(a, all.l, all.log2_sum(lead), d == 0));
+
+    return bits_as<Pack<T, 2>>(round_two<T>(v[0], v[1]));
+}
+
 /*
- * A warp's queries, `Units` times 16: their results, and scores of `Keys` keys
- * at once.
+ * A warp's 16 queries: their results, and scores of `Keys` keys at once. Slot i
+ * of a lane is query l / 4 + 8 i.
  */
-template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, class Form>
+template <typename T, u32 D, u32 Keys, bool Decode, class Form>
 struct AttendRows {
     typedef Queries<Decode> Rows;
 
     static constexpr u32 tiles = Keys / 8;
-    struct Scores {
-        f32 v[Units][tiles][4];
-    };
+    typedef f32 Scores[tiles][4];
+    typedef u32 Operands[tiles][2]; /* of P: two words for each 8 keys */
 
-    f32 o[Units][D / 8][4];
-    f32 m[Units][2];
-    f32 l[Units][2];
+    f32 o[D / 8][4];
+    Softmax<f32> soft[2];
     i32 row0; /* the first query */
     SeenKeys seen;
 
     DEV_MEMBER void begin(const Sequence &s, const Rows &rows, i32 first_row)
     {
         row0 = first_row;
-        seen.find(s, rows, row0, Units * 16);
+        seen.find(s, rows, row0, 16);
         UNROLL
-        for (u32 u = 0; u < Units; u++) {
-            UNROLL
-            for (u32 i = 0; i < D / 2; i++)
-                o[u][i / 4][i % 4] = 0;
-            UNROLL
-            for (u32 i = 0; i < 2; i++)
-                m[u][i] = -1e30f, l[u][i] = 0;
-        }
+        for (u32 i = 0; i < D / 2; i++)
+            o[i / 4][i % 4] = 0;
+        UNROLL
+        for (u32 i = 0; i < 2; i++)
+            soft[i].begin();
+    }
+    /* the query of slot i */
+    DEV_MEMBER i32 row(u32 i) const
+    {
+        return row0 + (i32)(threadIdx.x % 32 / 4 + 8 * i);
     }
 
     /* ---- scores ---- */
@@ -217,65 +211,59 @@ struct AttendRows {
                                   u32 head, i32 key0) const
     {
         constexpr u32 words = (Keys + 31) / 32;
-        const u32 lane = threadIdx.x % 32;
         const Sequence s(a, b);
         const Rows rows(a, s, head);
 
         UNROLL
-        for (u32 u = 0; u < Units; u++) {
+        for (u32 i = 0; i < 2; i++) {
+            const i32 row = min_of(this->row(i), rows.nrows - 1);
+            const i32 token = rows.token(row);
+            const i64 position = (i64)token + s.behind;
+            const f16 *const mask = Form::mask(a);
+            u32 sees[words];
+
             UNROLL
-            for (u32 i = 0; i < 2; i++) {
-                const i32 row = min_of(row0 + (i32)(u * 16 + lane / 4 + 8 * i),
-                                       rows.nrows - 1);
-                const i32 token = rows.token(row);
-                const i64 position = (i64)token + s.behind;
-                const f16 *const mask = Form::mask(a);
-                u32 sees[words];
+            for (u32 w = 0; w < words; w++) {
+                const i32 k0 = key0 + (i32)(w * 32);
 
-                UNROLL
-                for (u32 w = 0; w < words; w++) {
-                    const i32 k0 = key0 + (i32)(w * 32);
-
-                    sees[w] = bit_span(s.first_key(token) - k0,
-                                       s.end_key(token) - k0);
-                    s.each_range(position, position + 1, [&](i32 from, i32 to) {
-                        sees[w] |= bit_span(from - k0, to - k0);
-                    });
-                }
-                /* a pass for each argument: most calls jump over it at once */
-                each(x.v[u], i, [&](u32, f32 v) { return v * a.scale; });
-                if (a.softcap != 0)
-                    each(x.v[u], i, [&](u32, f32 v) {
-                        return a.softcap * tanh_fast(v * reciprocal(a.softcap));
-                    });
-                if (mask) {
-                    const f32 factor =
-                        a.alibi_slopes ? a.alibi_slopes[(u64)b * a.alibi_batch +
-                                                        rows.head(row)]
-                                       : 1;
-                    const f16 *const from =
-                        mask + Form::mask_at(a, b, rows.head(row), token);
-
-                    each(x.v[u], i, [&](u32 n, f32 v) {
-                        const bool seen = sees[n / 32] >> n % 32 & 1;
-
-                        return v + factor * convert<f32>(
-                                                from[seen ? key0 + (i32)n : 0]);
-                    });
-                } else if (a.alibi_slopes) {
-                    const f32 slope =
-                        a.alibi_slopes[(u64)b * a.alibi_batch + rows.head(row)];
-                    const i32 behind = (i32)(position - key0);
-
-                    each(x.v[u], i, [&](u32 n, f32 v) {
-                        return v -
-                               slope * __builtin_fabsf((f32)(behind - (i32)n));
-                    });
-                }
-                each(x.v[u], i, [&](u32 n, f32 v) {
-                    return sees[n / 32] >> n % 32 & 1 ? v * log2_e : -infinite;
+                sees[w] =
+                    bit_span(s.first_key(token) - k0, s.end_key(token) - k0);
+                s.each_range(position, position + 1, [&](i32 from, i32 to) {
+                    sees[w] |= bit_span(from - k0, to - k0);
                 });
             }
+            /* a pass for each argument: most calls jump over it at once */
+            each(x, i, [&](u32, f32 v) { return v * a.scale; });
+            if (a.softcap != 0)
+                each(x, i, [&](u32, f32 v) {
+                    return a.softcap * tanh_fast(v * reciprocal(a.softcap));
+                });
+            if (mask) {
+                const f32 factor = a.alibi_slopes
+                                       ? a.alibi_slopes[(u64)b * a.alibi_batch +
+                                                        rows.head(row)]
+                                       : 1;
+                const f16 *const from =
+                    mask + Form::mask_at(a, b, rows.head(row), token);
+
+                each(x, i, [&](u32 n, f32 v) {
+                    const bool seen = sees[n / 32] >> n % 32 & 1;
+
+                    return v + factor *
+                                   convert<f32>(from[seen ? key0 + (i32)n : 0]);
+                });
+            } else if (a.alibi_slopes) {
+                const f32 slope =
+                    a.alibi_slopes[(u64)b * a.alibi_batch + rows.head(row)];
+                const i32 behind = (i32)(position - key0);
+
+                each(x, i, [&](u32 n, f32 v) {
+                    return v - slope * __builtin_fabsf((f32)(behind - (i32)n));
+                });
+            }
+            each(x, i, [&](u32 n, f32 v) {
+                return sees[n / 32] >> n % 32 & 1 ? v * log2_e : -infinite;
+            });
         }
     }
     /* x = fn(key, x) for a query's scores; key: its number among `Keys` keys */
@@ -306,90 +294,68 @@ struct AttendRows {
         finish_scores(x, a, b, head, key0);
         return 1;
     }
-    /*
-     * If a score exceeds the range of P, raises m, scales l, and returns true:
-     * O must then be multiplied by `down`.
-     */
-    DEV_MEMBER bool raise(const Scores &x, f32 factor, f32 (&down)[Units][2])
+    /* If a score exceeds the range of P, results of slot i must be multiplied:
+     * scale(i, by). */
+    template <class Scale>
+    DEV_MEMBER void raise(const Scores &x, f32 factor, Scale scale)
     {
-        f32 top[Units][2];
-        bool over = false;
+        f32 top[2];
 
         UNROLL
-        for (u32 u = 0; u < Units; u++) {
-            UNROLL
-            for (u32 i = 0; i < 2; i++) {
-                f32 v = -infinite;
+        for (u32 i = 0; i < 2; i++) {
+            f32 v = -infinite;
 
-                UNROLL
-                for (u32 e = 0; e < tiles * 2; e++)
-                    v = __builtin_fmaxf(v, x.v[u][e / 2][i * 2 + e % 2]);
-                top[u][i] = v * factor;
-                over |= top[u][i] > m[u][i] + most_over;
-            }
-        }
-        if (!any_lane(over))
-            return false;
-        UNROLL
-        for (u32 u = 0; u < Units; u++) {
             UNROLL
-            for (u32 i = 0; i < 2; i++) {
-                f32 all = top[u][i];
-
-                all = __builtin_fmaxf(all, lane_xor<1>(all));
-                all = __builtin_fmaxf(all, lane_xor<2>(all));
-                all = __builtin_fmaxf(all, m[u][i]);
-                down[u][i] = exp2_fast(m[u][i] - all);
-                m[u][i] = all;
-                l[u][i] *= down[u][i];
-            }
+            for (u32 e = 0; e < tiles * 2; e++)
+                v = __builtin_fmaxf(v, x[e / 2][i * 2 + e % 2]);
+            top[i] = v * factor;
         }
-        return true;
+        raise_rows(
+            soft, top,
+            [](f32 v) {
+                v = __builtin_fmaxf(v, lane_xor<1>(v));
+                return __builtin_fmaxf(v, lane_xor<2>(v));
+            },
+            scale);
     }
-    DEV_MEMBER void scale_results(const f32 (&down)[Units][2])
+    DEV_MEMBER void scale_results(u32 i, f32 by)
     {
         UNROLL
-        for (u32 e = 0; e < Units * D / 2; e++)
-            o[e / (D / 2)][e / 4 % (D / 8)][e % 4] *=
-                down[e / (D / 2)][e / 2 % 2];
+        for (u32 e = 0; e < D / 4; e++)
+            o[e / 2][i * 2 + e % 2] *= by;
     }
     /* x becomes P, and is added to l */
     DEV_MEMBER void exponentials(Scores &x, f32 factor)
     {
         UNROLL
-        for (u32 u = 0; u < Units; u++) {
+        for (u32 i = 0; i < 2; i++) {
+            const f32 lift = p_lead<T> - soft[i].m;
+
             UNROLL
-            for (u32 i = 0; i < 2; i++) {
-                const f32 lift = p_lead<T> - m[u][i];
+            for (u32 e = 0; e < tiles * 2; e++) {
+                f32 &v = x[e / 2][i * 2 + e % 2];
 
-                UNROLL
-                for (u32 e = 0; e < tiles * 2; e++) {
-                    f32 &v = x.v[u][e / 2][i * 2 + e % 2];
-
-                    v = exp2_fast(fused(v, factor, lift));
-                    l[u][i] += v;
-                }
+                v = exp2_fast(fused(v, factor, lift));
+                soft[i].l += v;
             }
         }
     }
-    /* P as operands: two words for each 8 keys */
-    static DEV_MEMBER void round(const Scores &x, u32 (&p)[Units][tiles][2])
+    static DEV_MEMBER void round(const Scores &x, Operands &p)
     {
         UNROLL
-        for (u32 e = 0; e < Units * tiles * 2; e++) {
-            const f32 *from = x.v[e / 2 / tiles][e / 2 % tiles] + e % 2 * 2;
+        for (u32 e = 0; e < tiles * 2; e++) {
+            const f32 *from = x[e / 2] + e % 2 * 2;
 
-            p[e / 2 / tiles][e / 2 % tiles][e % 2] =
-                round_two<T>(from[0], from[1]);
+            p[e / 2][e % 2] = round_two<T>(from[0], from[1]);
         }
     }
 
     /* ---- results ---- */
 
     /* a query's l, added up over the four lanes that share the query */
-    DEV_MEMBER f32 sum(u32 u, u32 i) const
+    DEV_MEMBER f32 sum(u32 i) const
     {
-        f32 v = l[u][i];
+        f32 v = soft[i].l;
 
         v += lane_xor<1>(v);
         return v + lane_xor<2>(v);
@@ -401,30 +367,25 @@ struct AttendRows {
         const Sequence s(a, b);
 
         UNROLL
-        for (u32 u = 0; u < Units; u++) {
+        for (u32 i = 0; i < 2; i++) {
+            const f32 all = sum(i);
+            const AttendRow to(a, s, b, row(i), head);
+            f32 scale = reciprocal(all);
+
+            if (row(i) >= s.nq)
+                continue;
+            scale *= to.template finish<Form>(
+                a, all, soft[i].m - p_lead<T> + log2f(all), lane % 4 == 0);
             UNROLL
-            for (u32 i = 0; i < 2; i++) {
-                const f32 all = sum(u, i);
-                f32 scale = reciprocal(all);
-                const i32 row = row0 + (i32)(u * 16 + lane / 4 + 8 * i);
-                const AttendRow to(a, s, b, row, head);
+            for (u32 n = 0; n < D / 8; n++) {
+                const u32 d = n * 8 + lane % 4 * 2;
+                const f32 *v = o[n] + 2 * i;
+                const u32 two =
+                    all == 0 ? 0 : round_two<T>(v[0] * scale, v[1] * scale);
 
-                if (row >= s.nq)
-                    continue;
-                scale *= to.template finish<Form>(
-                    a, b, row, head, all, m[u][i] - p_lead<T> + log2f(all),
-                    lane % 4 == 0);
-                UNROLL
-                for (u32 n = 0; n < D / 8; n++) {
-                    const u32 d = n * 8 + lane % 4 * 2;
-                    const f32 *v = o[u][n] + 2 * i;
-                    const u32 two =
-                        all == 0 ? 0 : round_two<T>(v[0] * scale, v[1] * scale);
-
-                    if (d < Form::d_v(a))
-                        store_anywhere((T *)a.o + to.at + d,
-                                       bits_as<Pack<T, 2>>(two));
-                }
+                if (d < Form::d_v(a))
+                    store_anywhere(to.template out<T>(a, d),
+                                   bits_as<Pack<T, 2>>(two));
             }
         }
     }
@@ -434,23 +395,23 @@ struct AttendRows {
  * The same by mma.sync: 8 keys at once, or 16 to 64. QInLds: operands of Q are
  * read again for all keys.
  */
-template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, bool QInLds,
-          class Form>
-struct AttendWarp : AttendRows<T, D, Units, Keys, Decode, Form> {
-    typedef AttendRows<T, D, Units, Keys, Decode, Form> Base;
+template <typename T, u32 D, u32 Keys, bool Decode, bool QInLds, class Form>
+struct AttendWarp : AttendRows<T, D, Keys, Decode, Form> {
+    typedef AttendRows<T, D, Keys, Decode, Form> Base;
     typedef AttendLines<D> Lines;
     typedef typename Base::Rows Rows;
     typedef typename Base::Scores Scores;
+    typedef typename Base::Operands Operands;
     typedef AttendLines<QInLds ? D : 64> Slab; /* 16 rows of Q in LDS */
     using Base::o, Base::row0, Base::seen, Base::tiles;
 
     static constexpr u32 steps = D / 16;
     /* for begin(), and if QInLds for good */
-    static constexpr u32 slab_nbytes = (QInLds ? Units : 1) * 16 * Slab::nbytes;
+    static constexpr u32 slab_nbytes = 16 * Slab::nbytes;
     /* ldmatrix takes 16 keys by 16 of d, or 8 by 32 */
     static constexpr bool flat = Keys == 8;
 
-    u32 q[QInLds ? 1 : Units][QInLds ? 1 : steps][4];
+    u32 q[QInLds ? 1 : steps][4];
     u32 k_lds, v_lds, q_lds; /* this lane's first ldmatrix addresses */
 
     /* ---- queries ---- */
@@ -466,34 +427,28 @@ struct AttendWarp : AttendRows<T, D, Units, Keys, Decode, Form> {
                      : Lines::at(lane % 8 + lane / 16 * 8, lane / 8 % 2);
         v_lds = flat ? k_lds : Lines::at(lane % 16, lane / 16);
         q_lds = slab + Slab::at(lane % 16, lane / 16);
-        UNROLL
-        for (u32 u = 0; u < Units; u++) {
-            if constexpr (QInLds) {
-                _Pragma("unroll 4") for (u32 i = lane; i < 16 * D / 8; i += 32)
-                    store_piece(slab + u * 16 * Slab::nbytes +
-                                    Slab::at(i / (D / 8), i % (D / 8)),
-                                rows.template piece<T>(
-                                    a, s, b, row0 + (i32)(u * 16 + i / (D / 8)),
-                                    i % (D / 8)));
-            } else {
+        if constexpr (QInLds) {
+            _Pragma("unroll 4") for (u32 i = lane; i < 16 * D / 8; i += 32)
+                store_piece(slab + Slab::at(i / (D / 8), i % (D / 8)),
+                            rows.template piece<T>(a, s, b,
+                                                   row0 + (i32)(i / (D / 8)),
+                                                   i % (D / 8)));
+        } else {
+            UNROLL
+            for (u32 c = 0; c < D / 64; c++) {
+                __syncwarp();
                 UNROLL
-                for (u32 c = 0; c < D / 64; c++) {
-                    __syncwarp();
-                    UNROLL
-                    for (u32 i = 0; i < 4; i++) {
-                        const u32 row = lane / 8 + 4 * i;
+                for (u32 i = 0; i < 4; i++) {
+                    const u32 row = lane / 8 + 4 * i;
 
-                        store_piece(slab + Slab::at(row, lane % 8),
-                                    rows.template piece<T>(
-                                        a, s, b, row0 + (i32)(u * 16 + row),
-                                        c * 8 + lane % 8));
-                    }
-                    __syncwarp();
-                    UNROLL
-                    for (u32 k = 0; k < 4; k++)
-                        load_matrices(q[u][c * 4 + k],
-                                      Slab::further(q_lds, k * 2));
+                    store_piece(slab + Slab::at(row, lane % 8),
+                                rows.template piece<T>(a, s, b, row0 + (i32)row,
+                                                       c * 8 + lane % 8));
                 }
+                __syncwarp();
+                UNROLL
+                for (u32 k = 0; k < 4; k++)
+                    load_matrices(q[c * 4 + k], Slab::further(q_lds, k * 2));
             }
         }
         __syncwarp();
@@ -508,41 +463,33 @@ struct AttendWarp : AttendRows<T, D, Units, Keys, Decode, Form> {
     DEV_MEMBER void multiply_keys(Scores &x, u32 lds) const
     {
         UNROLL
-        for (u32 i = 0; i < Units * tiles * 4; i++)
-            x.v[i / 4 / tiles][i / 4 % tiles][i % 4] = 0;
+        for (u32 i = 0; i < tiles * 4; i++)
+            x[i / 4][i % 4] = 0;
         UNROLL
         for (u32 k = 0; k < steps; k += flat ? 2 : 1) {
             const u32 at = lds + Lines::further(k_lds, k * 2);
-            u32 part[Units][4];
+            u32 part[4];
 
-            UNROLL
-            for (u32 u = 0; u < Units; u++) {
-                if constexpr (QInLds)
-                    load_matrices(part[u], Slab::further(q_lds, k * 2) +
-                                               u * 16 * Slab::nbytes);
-            }
+            if constexpr (QInLds)
+                load_matrices(part, Slab::further(q_lds, k * 2));
             UNROLL
             for (u32 t = 0; t < tiles; t += 2) {
+                const u32 t1 = flat ? t : t + 1, k1 = flat ? k + 1 : k;
                 u32 y[4];
 
                 load_matrices(y, at + t * 8 * Lines::nbytes);
-                UNROLL
-                for (u32 u = 0; u < Units; u++) {
-                    const u32 t1 = flat ? t : t + 1, k1 = flat ? k + 1 : k;
-
-                    if constexpr (QInLds) {
-                        MmaOp<T>::call(x.v[u][t], part[u], y[0], y[1]);
-                        MmaOp<T>::call(x.v[u][t1], part[u], y[2], y[3]);
-                    } else {
-                        MmaOp<T>::call(x.v[u][t], q[u][k], y[0], y[1]);
-                        MmaOp<T>::call(x.v[u][t1], q[u][k1], y[2], y[3]);
-                    }
+                if constexpr (QInLds) {
+                    MmaOp<T>::call(x[t], part, y[0], y[1]);
+                    MmaOp<T>::call(x[t1], part, y[2], y[3]);
+                } else {
+                    MmaOp<T>::call(x[t], q[k], y[0], y[1]);
+                    MmaOp<T>::call(x[t1], q[k1], y[2], y[3]);
                 }
             }
         }
     }
 
-    DEV_MEMBER void add_values(const u32 (&p)[Units][tiles][2], u32 lds)
+    DEV_MEMBER void add_values(const Operands &p, u32 lds)
     {
         UNROLL
         for (u32 t = 0; t < tiles; t += 2) {
@@ -552,20 +499,16 @@ struct AttendWarp : AttendRows<T, D, Units, Keys, Decode, Form> {
 
                 load_matrices_trans(y, lds + Lines::further(v_lds, n) +
                                            t * 8 * Lines::nbytes);
-                UNROLL
-                for (u32 u = 0; u < Units; u++) {
-                    if constexpr (flat) {
-                        UNROLL
-                        for (u32 i = 0; i < 4; i++)
-                            multiply_8<T>(o[u][n + i], p[u][t][0], p[u][t][1],
-                                          y[i]);
-                    } else {
-                        const u32 a[4] = {p[u][t][0], p[u][t][1],
-                                          p[u][t + 1][0], p[u][t + 1][1]};
+                if constexpr (flat) {
+                    UNROLL
+                    for (u32 i = 0; i < 4; i++)
+                        multiply_8<T>(o[n + i], p[t][0], p[t][1], y[i]);
+                } else {
+                    const u32 a[4] = {p[t][0], p[t][1], p[t + 1][0],
+                                      p[t + 1][1]};
 
-                        MmaOp<T>::call(o[u][n], a, y[0], y[1]);
-                        MmaOp<T>::call(o[u][n + 1], a, y[2], y[3]);
-                    }
+                    MmaOp<T>::call(o[n], a, y[0], y[1]);
+                    MmaOp<T>::call(o[n + 1], a, y[2], y[3]);
                 }
             }
         }
@@ -574,14 +517,12 @@ struct AttendWarp : AttendRows<T, D, Units, Keys, Decode, Form> {
     DEV_MEMBER f32 score(Scores &x, const AttentionArgs &a, u32 b, u32 head,
                          i32 key0, u32 lds_k)
     {
-        f32 down[Units][2];
-
         multiply_keys(x, lds_k);
 
         const f32 factor = Base::finish(x, a, b, head, key0);
 
-        if (Base::raise(x, factor, down))
-            Base::scale_results(down);
+        Base::raise(x, factor,
+                    [&](u32 i, f32 by) { Base::scale_results(i, by); });
         return factor;
     }
 };

@@ -18,7 +18,7 @@
 
 #include "nvidia/attention/attend_shapes.h"
 #include "nvidia/attention/attend_warp.h"
-#include "nvidia/copy/bulk_copy.h"
+#include "nvidia/copy/ring.h"
 #include "nvidia/unit/wgmma.h"
 
 template <u32 D> struct AttendGroupsShape;
@@ -56,7 +56,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     typedef AttendGroupsShape<D> Shape;
     static constexpr u32 groups = Shape::groups, keys = Shape::keys;
     static constexpr u32 slots = Shape::slots, queries = groups * 64;
-    typedef AttendRows<T, D, 1, keys, false, Form> Results;
+    typedef AttendRows<T, D, keys, false, Form> Results;
     typedef typename Results::Rows Rows;
     typedef AttendColumns<D, keys> Tile;
     typedef AttendColumns<D, queries> QTile;
@@ -70,39 +70,17 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     static constexpr u32 computing_registers = groups == 3 ? 160 : 232;
 
     struct Barriers {
-        u64 full[slots], empty[slots], q_full, q_empty;
-
-        DEV_MEMBER void init()
-        {
-            if (threadIdx.x == 0) {
-                for (u32 i = 0; i < slots; i++) {
-                    barrier_init(&full[i], 128);
-                    barrier_init(&empty[i], groups * 4);
-                }
-                barrier_init(&q_full, 128);
-                barrier_init(&q_empty, groups * 4);
-            }
-            __syncthreads();
-        }
+        RingBarriers<slots> tiles;
+        RingBarriers<1> q;
     };
+    typedef RingEnd<slots> TileEnd;
+    typedef RingEnd<1> QueryEnd;
     struct Lds {
         u32 q, tiles;
-        Barriers *barriers;
 
-        DEV_MEMBER u32 tile(u32 slot) const
+        DEV_MEMBER u32 tile(const TileEnd &at) const
         {
-            return tiles + slot * tile_nbytes;
-        }
-    };
-    /* A place in the ring, and the parity of its phase. */
-    struct Place {
-        u32 slot, phase;
-
-        DEV_MEMBER void next()
-        {
-            slot++;
-            if (slot == slots)
-                slot = 0, phase ^= 1;
+            return tiles + at.slot * tile_nbytes;
         }
     };
     /* Queries of a sequence and a head from `first` on, and their key span. */
@@ -126,8 +104,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     /* The warpgroup that copies. */
     struct Copying {
         const Lds &lds;
-        Place in;
-        u32 q_phase;
+        TileEnd in;
+        QueryEnd q_in;
 
         DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
         {
@@ -143,7 +121,6 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             copy_queries(a, w);
             NO_UNROLL
             while (v0 < w.span.end) {
-                u64 *const full = &lds.barriers->full[in.slot];
                 AttendKeys from = k;
 
                 is_key &= k0 < w.span.end;
@@ -152,12 +129,11 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                     from.row_nbytes = v.row_nbytes;
                     from.page_nbytes = v.page_nbytes;
                 }
-                barrier_wait(&lds.barriers->empty[in.slot], in.phase ^ 1);
-                copy_lines<Tile, keys, 128>(lds.tile(in.slot), a, w.b, from,
-                                            is_key ? a.d : Form::d_v(a),
-                                            aligned, is_key ? k0 : v0, w.span,
-                                            threadIdx.x % 128);
-                arrive(full, aligned);
+                in.fill();
+                copy_lines<Tile, keys, 128>(
+                    lds.tile(in), a, w.b, from, is_key ? a.d : Form::d_v(a),
+                    aligned, is_key ? k0 : v0, w.span, threadIdx.x % 128);
+                arrive(in.full(), aligned);
                 /* K0 K1 V0 K2 V1 ... */
                 if (is_key) {
                     is_key = k0 == w.start;
@@ -169,7 +145,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 in.next();
             }
         }
-        static DEV_MEMBER void arrive(u64 *barrier, bool by_copies)
+        static DEV_MEMBER void arrive(u32 barrier, bool by_copies)
         {
             if (by_copies)
                 barrier_arrive_after_copies(barrier);
@@ -185,8 +161,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                                    (u64)(a.q_row * 2) | (u64)(a.q_head * 2)) &
                                   15) == 0;
 
-            barrier_wait(&lds.barriers->q_empty, q_phase ^ 1);
-            q_phase ^= 1;
+            q_in.fill();
             NO_UNROLL
             for (u32 i = 0; i < queries / step; i++) {
                 const u32 to = lds.q + QTile::at(line + i * step, piece);
@@ -201,30 +176,32 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                     store_piece(
                         to, w.rows.template piece<T>(a, w.s, w.b, row, piece));
             }
-            arrive(&lds.barriers->q_full, aligned);
+            arrive(q_in.full(), aligned);
+            q_in.next();
         }
     };
 
     /* A warpgroup that computes. */
     struct Computing {
         const Lds &lds;
-        Place out;
-        u32 q_phase;
+        TileEnd out;
+        QueryEnd q_out;
 
         /* Waits for the next tile of the ring. Copies arrive at the barrier by
          * themselves, so this thread makes their bytes visible to wgmma. */
-        DEV_MEMBER u32 take(Place &place)
+        DEV_MEMBER u32 take(TileEnd &tile)
         {
-            place = out;
+            tile = out;
             out.next();
-            barrier_wait(&lds.barriers->full[place.slot], place.phase);
+            tile.wait();
             wgmma_lds_written();
-            return lds.tile(place.slot);
+            return lds.tile(tile);
         }
-        DEV_MEMBER void give_back(const Place &place)
+        template <u32 n>
+        static DEV_MEMBER void give_back(const RingEnd<n> &place)
         {
             if (threadIdx.x % 32 == 0)
-                barrier_arrive(&lds.barriers->empty[place.slot]);
+                place.release();
         }
         static DEV_MEMBER void multiply_keys(typename Results::Scores &x, u32 q,
                                              u32 k)
@@ -247,8 +224,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             }
             wgmma_commit();
         }
-        static DEV_MEMBER void add_values(Results &r,
-                                          const u32 (&p)[1][keys / 8][2], u32 v)
+        static DEV_MEMBER void
+        add_values(Results &r, const typename Results::Operands &p, u32 v)
         {
             typedef Wgmma<T, D, true, false> Product;
             const u64 b = wgmma_operand(v, Tile::block);
@@ -256,7 +233,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             wgmma_fence();
             UNROLL
             for (u32 i = 0; i < keys / 16; i++) {
-                const u32(&p0)[2] = p[0][2 * i], (&p1)[2] = p[0][2 * i + 1];
+                const u32(&p0)[2] = p[2 * i], (&p1)[2] = p[2 * i + 1];
                 const u32 four[4] = {p0[0], p0[1], p1[0], p1[1]};
 
                 Product::multiply(flat(r), four, b + i * WgmmaStep<false>::k16,
@@ -266,7 +243,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         }
         static DEV_MEMBER f32 (&flat(typename Results::Scores &x))[keys / 2]
         {
-            return reinterpret_cast<f32(&)[keys / 2]>(x.v);
+            return reinterpret_cast<f32(&)[keys / 2]>(x);
         }
         static DEV_MEMBER f32 (&flat(Results &r))[D / 2]
         {
@@ -281,15 +258,14 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             const u32 group = uniform(threadIdx.x / 128);
             const u32 q = lds.q + group * 64 * wgmma_line;
             i32 key0 = w.start;
-            Place k_place, v_place;
+            TileEnd k_place, v_place;
             bool has_v = false;
             Results r;
             typename Results::Scores x;
-            u32 p[1][keys / 8][2];
+            typename Results::Operands p;
 
             r.begin(w.s, w.rows, w.first + (i32)(threadIdx.x / 32 * 16));
-            barrier_wait(&lds.barriers->q_full, q_phase);
-            q_phase ^= 1;
+            q_out.wait();
             wgmma_lds_written();
             if (w.start < w.span.end) {
                 const u32 k = take(k_place);
@@ -298,14 +274,18 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 wgmma_wait<0>();
                 NO_UNROLL
                 for (;;) {
-                    f32 down[1][2];
+                    bool over = false;
+                    f32 down[2];
 
                     wgmma_hold(flat(x));
                     give_back(k_place);
 
                     const f32 factor = r.finish(x, a, w.b, w.head, key0);
-                    const bool over = r.raise(x, factor, down);
 
+                    r.raise(x, factor, [&](u32 i, f32 by) {
+                        over = true;
+                        down[i] = by;
+                    });
                     r.exponentials(x, factor);
                     wgmma_wait<0>();
                     wgmma_hold(flat(r));
@@ -313,7 +293,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                         give_back(v_place);
                     r.round(x, p);
                     if (over)
-                        r.scale_results(down);
+                        r.scale_results(0, down[0]),
+                            r.scale_results(1, down[1]);
                     key0 += (i32)keys;
                     if (key0 >= w.span.end)
                         break;
@@ -327,7 +308,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                     has_v = true;
                     wgmma_wait<1>();
                 }
-                give_back_queries();
+                give_back(q_out);
 
                 const u32 v = take(v_place);
 
@@ -337,14 +318,10 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 wgmma_hold(flat(r));
                 give_back(v_place);
             } else {
-                give_back_queries();
+                give_back(q_out);
             }
+            q_out.next();
             r.store(a, w.b, w.head);
-        }
-        DEV_MEMBER void give_back_queries()
-        {
-            if (threadIdx.x % 32 == 0)
-                barrier_arrive(&lds.barriers->q_empty);
         }
     };
 
@@ -379,18 +356,22 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     }
     /* lds: Shape::lds_nbytes, at a multiple of 1024 */
     static DEV_MEMBER void all(const AttentionArgs &a, u32 lds,
-                               Barriers *barriers)
+                               Barriers &barriers)
     {
-        const Lds l = {lds, lds + q_nbytes, barriers};
+        const Lds l = {lds, lds + q_nbytes};
 
-        barriers->init();
+        if (threadIdx.x == 0) {
+            barriers.tiles.init(128, groups * 4);
+            barriers.q.init(128, groups * 4);
+        }
+        __syncthreads();
         if (threadIdx.x < groups * 128) {
             take_registers<computing_registers>();
-            Computing role = {l, {0, 0}, 0};
+            Computing role = {l, barriers.tiles.first(), barriers.q.first()};
             each(role, a);
         } else {
             give_registers<copying_registers>();
-            Copying role = {l, {0, 0}, 0};
+            Copying role = {l, barriers.tiles.first(), barriers.q.first()};
             each(role, a);
         }
     }
@@ -412,5 +393,5 @@ DEV void attend_groups(const AttentionArgs &a)
     extern __shared__ __attribute__((aligned(1024))) u8 tiles[];
     __shared__ typename Groups::Barriers barriers;
 
-    Groups::all(a, (u32)__cvta_generic_to_shared(tiles), &barriers);
+    Groups::all(a, (u32)__cvta_generic_to_shared(tiles), barriers);
 }

@@ -23,7 +23,7 @@
  *     ring.wait<Ahead>();
  *     __syncthreads();
  *     ring.fill(...);                      if Ahead < Stages; else last
- *     ...                                  works on ring.out
+ *     ...                                  works on ring.to_read()
  *     ring.release();
  */
 #pragma once
@@ -73,10 +73,13 @@ template <u32 Stages> struct RingBarriers {
      * arrive for a stage. */
     DEV_MEMBER void init(u32 filling, u32 working)
     {
-        for (u32 i = 0; i < Stages; i++) {
-            barrier_init(&full[i], filling);
-            barrier_init(&empty[i], working);
-        }
+        for (u32 i = 0; i < Stages; i++)
+            init_slot(i, filling, working);
+    }
+    DEV_MEMBER void init_slot(u32 i, u32 filling, u32 working)
+    {
+        barrier_init(&full[i], filling);
+        barrier_init(&empty[i], working);
     }
     DEV_MEMBER RingEnd<Stages> first() const
     {
@@ -85,24 +88,33 @@ template <u32 Stages> struct RingBarriers {
 };
 #endif
 
-/* A ring by cp.async: Stages of nbytes, from LDS address `begin` on. */
+/* A ring by cp.async: Stages of nbytes, from LDS address `begin` on, of which
+ * the first `filled` are filled. */
 template <u32 Stages, u32 nbytes> struct CopyRing {
-    u32 begin, in, out; /* the ring, the stage to fill, the stage to read */
+    u32 begin, in, out; /* the ring, the slots to fill and to read */
 
-    DEV_MEMBER explicit CopyRing(u32 lds) : begin(lds), in(lds), out(lds)
+    DEV_MEMBER explicit CopyRing(u32 lds, u32 filled = 0)
+        : begin(lds), in(filled), out(0)
     {
     }
-    DEV_MEMBER u32 after(u32 stage) const
+    static DEV_MEMBER u32 after(u32 slot)
     {
-        return stage + nbytes == begin + Stages * nbytes ? begin
-                                                         : stage + nbytes;
+        return slot + 1 == Stages ? 0 : slot + 1;
+    }
+    DEV_MEMBER u32 to_fill() const
+    {
+        return begin + in * nbytes;
+    }
+    DEV_MEMBER u32 to_read() const
+    {
+        return begin + out * nbytes;
     }
     template <class Copy> DEV_MEMBER void fill(Copy copy)
     {
-        copy(in);
+        copy(to_fill());
         filled();
     }
-    /* The copies since the last stage are the stage at `in`. */
+    /* The copies since the last stage are a stage. */
     DEV_MEMBER void filled()
     {
         async_copies_end();
