@@ -209,6 +209,7 @@ include tests/branches/branches.mk
 include tests/lint.mk
 include tests/bench/bench.mk
 include gen/report/report.mk
+include gen/ship/packages.mk
 endif
 
 # ---- the rest ----------------------------------------------------------------

@@ -98,7 +98,7 @@ JOBS ?= 2
 RUN_TESTS = $(own_make) JOBS='$(JOBS)' $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
   $(if $(FULL),FULL=1) $(san_thread) $(san_still) tests/run
 # The longest come first, so that all end together.
-LONGEST := %/conv %/amd.sh %/unary %/mmvq_gguf %/reduce %/test_model %/dist.sh %/nvidia.sh %/attention %/own.sh \
+LONGEST := %/conv %/amd.sh %/unary %/mmvq_gguf %/reduce %/test_model %/dist.sh %/packages.sh %/nvidia.sh %/attention %/own.sh \
   %/binary %/reproducible.sh %/compiler_launcher.sh %/incremental.sh %/faults.sh %/cast %/moe %/quantized
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
 

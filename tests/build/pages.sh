@@ -21,6 +21,7 @@ done
 check "README.md is a page to be read: 150 lines" test "$(wc -l <README.md)" -le 150
 version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
 check "CHANGELOG.md has the version" test "$(grep -m1 '^## [0-9]' include/CHANGELOG.md)" = "## $version"
+check "so has Debian's" test "$(sed -n '1s/^kpack (\(.*\)-.*/\1/p' gen/ship/debian/changelog)" = "$version"
 case " ${MODULES-affine} " in
 *" affine "*)
     # shellcheck disable=SC2086 # flags are words
