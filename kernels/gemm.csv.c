@@ -9,10 +9,10 @@
  * tiles of f16 and bf16 have 256 rows, those of few rows along K 16 columns,
  * and the tiles of mma_tile.h come one after another in a block, so that no
  * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
- * have the tiles of nvidia/gemm/wgmma_shapes.h, a row for each, and clusters of
- * up to `cluster` blocks may share a tile; f32 has room for limbs there, see
- * nvidia/gemm/bf16x3_tile.h, and few rows of f32 and f64 for copies, see
- * nvidia/gemm/rows8_copied.h.
+ * have the tiles of nvidia/gemm/wgmma_shapes.h, told by shared memory, and
+ * clusters of up to `cluster` blocks may share a tile; f32 has room for limbs
+ * there, see nvidia/gemm/bf16x3_tile.h, and few rows of f32 and f64 for copies,
+ * see nvidia/gemm/rows8_copied.h.
  *
  * The times were fitted on one H200; for other cards only the proportions
  * count.
@@ -106,73 +106,52 @@ static const struct processor {
 } processors[] = {KPK_SM_TABLE(PROCESSOR){"compute_90", 90, 4}};
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
-enum { MANY_ROWS = 1025 };
-
-/* Tiles of warpgroups; as a kernel's row of the launch shape counts the first
- * one, which is for any grid. Where A lies along K, steps come by maps:
+/* Tiles of warpgroups, by kernel. Where A lies along K, steps come by maps:
  * nvidia/gemm/tensor_map_tile.h. */
-static const struct warpgroup_row {
-    int tile, m, n, shared, shares, least_m, most_m;
+struct cost {
+    int least_m, most_m;
     struct times times;
     int share;       /* ns, for a shared tile */
     int shared_step; /* ns, for each step then; 0: as for other tiles */
-    enum {
-        ANY,    /* where A lies along K, and B as it likes */
-        ALONG,  /* where both lie along K */
-        ACROSS, /* where A does, and B not */
-        PLAIN,  /* where A does not */
-        PLAIN_ALONG
-    } lies;
-} warpgroup_rows[] = {
-#define TILE(size, rows, cols, deep, stages, more, shares, apart)              \
-    size == 128 ? 0 : 1, rows, cols,                                           \
-        KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
-#define FEW_ROWS(size, rows, cols, deep, stages, more, shares, apart)          \
-    2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
-    /* clang-format off */
-    {KPK_WARPGROUP_WIDE(TILE),                    33, INT_MAX, {1, 580, 580, 3170}, 4120, 720, ANY},
-    {KPK_WARPGROUP_MIDDLE(TILE),                  33, INT_MAX, {1, 447, 447, 2520}, 4385, 530, ALONG},
-    {KPK_WARPGROUP_BROAD(TILE),                   33, INT_MAX, {1, 411, 411, 3000}, 3190, 445, ALONG},
-    {KPK_WARPGROUP_THIN(TILE),                    33, INT_MAX, {1, 335, 335, 2655}, 1985,   0, ALONG},
-    {KPK_WARPGROUP_SLIM(TILE),                    33, INT_MAX, {1, 265, 265, 2800}, 1655,   0, ALONG},
-    {KPK_WARPGROUP_LONG(TILE),                    33, INT_MAX, {1, 305, 305, 1795}, 1415,   0, ANY},
-    {KPK_WARPGROUP_EVEN(TILE),                    33, INT_MAX, {1, 400, 400, 1250}, 2615, 405, ANY},
-    {KPK_WARPGROUP_LONE(TILE),                     0, INT_MAX, {1, 160, 160, 1435},  755,   0, ANY},
-    {KPK_WARPGROUP_LEAN(TILE),                     0, INT_MAX, {1, 200, 200, 1220}, 1230,   0, ALONG},
-    {KPK_WARPGROUP_FLAT(TILE),                     0, INT_MAX, {1, 275, 275, 1295}, 1535,   0, ANY},
-    {KPK_WARPGROUP_FINE(TILE),                     0, INT_MAX, {1, 245, 245, 1415}, 1495,   0, ALONG},
-    {KPK_WARPGROUP_LOW(TILE),                      0, INT_MAX, {1, 275, 275, 1900}, 2900, 365, ALONG},
-    {KPK_WARPGROUP_HALF(TILE),                    33, INT_MAX, {2, 281, 400, 1825},    0,   0, ANY},
-    {KPK_WARPGROUP_TWICE(TILE),                   33, INT_MAX, {2, 370, 475, 3000},    0,   0, ANY},
-    {KPK_WARPGROUP_SMALL(TILE),                   33, INT_MAX, {2, 180, 240, 2785}, 2630,   0, ANY},
-    {KPK_WARPGROUP_FEW_16(FEW_ROWS),               0,      16, {1, 100, 100, 4320},    0,   0, ANY},
-    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS),         0,      16, {2,  85, 165, 2665},    0,   0, ANY},
-    {KPK_WARPGROUP_FEW_32(FEW_ROWS),               9,      64, {1, 155, 155, 3950},  130,   0, ALONG},
-    {KPK_WARPGROUP_FEW_64(FEW_ROWS),               9,    1024, {1, 165, 165, 5825}, 1085,   0, ALONG},
-    {KPK_WARPGROUP_ACROSS_32(FEW_ROWS),            9,      64, {1, 155, 155, 3950},  130,   0, ACROSS},
-    {KPK_WARPGROUP_ACROSS_64(FEW_ROWS),            9,    1024, {1, 165, 165, 5825}, 1085,   0, ACROSS},
-    {KPK_WARPGROUP_WIDE(TILE),                     0, INT_MAX, {1, 720, 720, 2440}, 6500,   0, PLAIN},
-    /* where there are many rows it is faster, alone and shared by two */
-    {KPK_WARPGROUP_WIDE(TILE),             MANY_ROWS, INT_MAX, {1, 600, 600, 2440}, 2930,   0, PLAIN},
-    {KPK_WARPGROUP_MIDDLE(TILE),                   0, INT_MAX, {1, 530, 530, 2325}, 3260,   0, PLAIN_ALONG},
-    {KPK_WARPGROUP_BROAD(TILE),                    0, INT_MAX, {1, 445, 445, 2545}, 2630,   0, PLAIN_ALONG},
-    {KPK_WARPGROUP_THIN(TILE),                     0, INT_MAX, {1, 380, 380, 1760}, 1355,   0, PLAIN_ALONG},
-    {KPK_WARPGROUP_SLIM(TILE),                     0, INT_MAX, {1, 295, 295, 1925}, 1550,   0, PLAIN_ALONG},
-    {KPK_WARPGROUP_LONG(TILE),                     0, INT_MAX, {1, 265, 265, 1450}, 1365,   0, PLAIN},
-    {KPK_WARPGROUP_EVEN(TILE),                     0, INT_MAX, {1, 365, 365, 2225}, 2420,   0, PLAIN},
-    {KPK_WARPGROUP_LONE(TILE),                     0, INT_MAX, {1, 185, 185, 1495},  765,   0, PLAIN},
-    {KPK_WARPGROUP_LEAN(TILE),                     0, INT_MAX, {1, 220, 220, 1360}, 1465,   0, PLAIN_ALONG},
-    {KPK_WARPGROUP_FLAT(TILE),                     0, INT_MAX, {1, 275, 275, 1035}, 1535,   0, PLAIN},
-    {KPK_WARPGROUP_FINE(TILE),                     0, INT_MAX, {1, 245, 245, 1500}, 1080,   0, PLAIN_ALONG},
-    {KPK_WARPGROUP_LOW(TILE),                      0, INT_MAX, {1, 300, 300, 1720}, 2360,   0, PLAIN_ALONG},
-    {KPK_WARPGROUP_HALF(TILE),                     0, INT_MAX, {2, 241, 400, 1900},    0,   0, PLAIN},
-    {KPK_WARPGROUP_TWICE(TILE),                    0, INT_MAX, {2, 475, 475, 2200},    0,   0, PLAIN},
-    {KPK_WARPGROUP_SMALL(TILE),                    0, INT_MAX, {2, 145, 240, 2900}, 2900,   0, PLAIN},
-    /* clang-format on */
 };
+static const struct warpgroup_tile {
+    int t, m, n, shared, shares, b;
+    struct cost costs[2]; /* where A lies along K, and where not */
+} warpgroup_tiles[] = {
+#define COST(least, most, room, step, alone, start, share, shared_step)        \
+    {                                                                          \
+        least, most, {room, step, alone, start}, share, shared_step            \
+    }
+#define TILE(t, tile, m, n, rows, cols, deep, stages, more, shares, b, along,  \
+             across)                                                           \
+    {t,                                                                        \
+     m,                                                                        \
+     n,                                                                        \
+     KPK_TILE_LDS(tile, rows, cols, deep, stages, more),                       \
+     shares,                                                                   \
+     b,                                                                        \
+     {COST along, COST across}},
+#define TILE_128(tile, rows, cols, deep, stages, more, shares, apart, ...)     \
+    TILE(0, tile, rows, cols, rows, cols, deep, stages, more, shares,          \
+         __VA_ARGS__)
+#define TILE_64(tile, rows, cols, deep, stages, more, shares, apart, ...)      \
+    TILE(1, tile, rows, cols, rows, cols, deep, stages, more, shares,          \
+         __VA_ARGS__)
+#define TILE_8(tile, rows, cols, deep, stages, more, shares, apart, ...)       \
+    TILE(2, tile, cols, rows, rows, cols, deep, stages, more, shares,          \
+         __VA_ARGS__)
+    KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_64(TILE_64)
+        KPK_GEMM_TILES_8(TILE_8)};
 enum {
-    NUM_WARPGROUP_ROWS = sizeof(warpgroup_rows) / sizeof(warpgroup_rows[0])
+    NUM_WARPGROUP_TILES = sizeof(warpgroup_tiles) / sizeof(warpgroup_tiles[0])
 };
+_Static_assert(KPK_NUM_TILES_128 <= 16 && KPK_NUM_TILES_64 <= 16 &&
+                   KPK_NUM_TILES_8 <= 16,
+               "LDS tells 16 tiles of a kernel apart");
+/* 128x256x4 where A does not lie along K and rows are many: faster, alone and
+ * shared by two */
+static const struct cost many_rows = {
+    1025, INT_MAX, {1, 600, 600, 2440}, 2930, 0};
 
 /* AMD's whose larger tiles of f16 and bf16 are made of several, by their matrix
  * instructions: GemmShape in include/matrix/gemm.h. The last row stands for all
@@ -218,38 +197,32 @@ static int least_m_of(int layout, int t)
     return tiles[t].m > 8 && layout < 2 ? 9 : 0;
 }
 
-/* Whether a row of tiles is for a layout. */
-static bool is_for(const struct warpgroup_row *row, int layout)
+static void print_warpgroup_row(int layout, const struct type *type,
+                                const struct warpgroup_tile *tile,
+                                const struct cost *cost)
 {
-    const bool a_along = layout < 2, b_along = layout % 2 == 1;
+    const struct extent extent = {tile->m, tile->n, tile->m, tile->n};
 
-    switch (row->lies) {
-    case ANY:
-        return a_along;
-    case ALONG:
-        return a_along && b_along;
-    case ACROSS:
-        return a_along && !b_along;
-    case PLAIN:
-        return !a_along;
-    case PLAIN_ALONG:
-        return !a_along && b_along;
-    }
-    return false;
+    print_row(
+        layout, type, tile->t, "sm_90", &cost->times, &extent, cost->least_m,
+        cost->most_m, &warpgroup_memory, 1, tile->shares, cost->share,
+        cost->shared_step ? cost->shared_step : cost->times.step, tile->shared);
 }
 
 static void print_warpgroup_rows(int layout, const struct type *type, int t)
 {
-    for (int i = 0; i < NUM_WARPGROUP_ROWS; i++) {
-        const struct warpgroup_row *row = &warpgroup_rows[i];
-        const struct extent extent = {row->m, row->n, row->m, row->n};
+    const bool a_along = layout < 2, b_along = layout % 2 == 1;
 
-        if (row->tile == t && is_for(row, layout))
-            print_row(layout, type, t, "sm_90", &row->times, &extent,
-                      row->least_m, row->most_m, &warpgroup_memory, 1,
-                      row->shares, row->share,
-                      row->shared_step ? row->shared_step : row->times.step,
-                      row->shared);
+    for (int i = 0; i < NUM_WARPGROUP_TILES; i++) {
+        const struct warpgroup_tile *tile = &warpgroup_tiles[i];
+        const struct cost *cost = &tile->costs[!a_along];
+
+        if (tile->t != t || cost->times.room == 0 ||
+            (tile->b != KPK_B_ANY && (tile->b == KPK_B_ALONG) != b_along))
+            continue;
+        print_warpgroup_row(layout, type, tile, cost);
+        if (!a_along && tile->m == 128 && tile->n == 256)
+            print_warpgroup_row(layout, type, tile, &many_rows);
     }
 }
 

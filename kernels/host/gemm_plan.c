@@ -86,7 +86,11 @@ struct choice {
     uint32_t units;
     const char *target;
     size_t columns[NUM_COLUMNS];
-    /* the choice for the row looked at last */
+};
+
+/* The best that a row's kernel can do. */
+struct cost {
+    double ns; /* 1e300: not for this product */
     uint32_t splits, cluster;
 };
 
@@ -271,50 +275,53 @@ static double clustered_time(const struct choice *c, const kpk_number *cells,
     return with_memory(c, cells, ns);
 }
 
-static double cost(size_t row, const kpk_number *cells, void *context)
+static struct cost cost(const struct choice *c, const kpk_number *cells)
 {
-    struct choice *c = context;
     const kpk_gemm_product *p = c->product;
     const uint32_t steps = steps_of(p);
     const uint32_t most_cluster = (uint32_t)cells[c->columns[CLUSTER]].i;
-    double best = time_of(c, cells, 1);
-    kpk_row decl;
+    struct cost best = {time_of(c, cells, 1), 1, 1};
 
-    c->splits = c->cluster = 1;
     if (p->m < (uint64_t)cells[c->columns[LEAST_M]].i ||
         p->m > (uint64_t)cells[c->columns[MOST_M]].i)
-        return 1e300;
+        return (struct cost){1e300, 1, 1};
     for (uint32_t s = 2; s <= MOST_SPLITS && s <= steps; s++) {
         const uint64_t nbytes = workspace_of(p, s);
         double ns;
 
         if (nbytes == UINT64_MAX || nbytes > c->workspace_nbytes ||
-            time_of_join(c, cells, nbytes) >= best)
+            time_of_join(c, cells, nbytes) >= best.ns)
             break; /* more splits take more of both */
         if (!are_full(steps, s))
             continue;
         ns = time_of(c, cells, s);
-        if (ns < best) {
-            best = ns;
-            c->splits = s;
-        }
+        if (ns < best.ns)
+            best = (struct cost){ns, s, 1};
     }
     for (uint32_t s = 2; s <= most_cluster && s <= steps; s++) {
         const double ns = clusters_at_once(c, cells, s) > 0
                               ? clustered_time(c, cells, s)
-                              : best;
+                              : best.ns;
 
-        if (ns < best) {
-            best = ns;
-            c->splits = 1;
-            c->cluster = s;
-        }
+        if (ns < best.ns)
+            best = (struct cost){ns, 1, s};
     }
-    /* a row for any target counts only if no row names this target */
-    if (c->target && kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
-        decl.target[0] == '\0')
-        best = (best + 1) * 1e100;
     return best;
+}
+
+/* For kpk_table_select(). A row for any target counts only if no row names this
+ * target. */
+static double cost_of_row(size_t row, const kpk_number *cells, void *context)
+{
+    const struct choice *c = context;
+    const double ns = cost(c, cells).ns;
+    kpk_row decl;
+
+    return ns < 1e300 && c->target &&
+                   kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
+                   decl.target[0] == '\0'
+               ? (ns + 1) * 1e100
+               : ns;
 }
 
 static uint32_t grid_of(uint64_t blocks, uint64_t limit)
@@ -419,7 +426,7 @@ static void keep_resident(kpk_shape *shape, uint64_t most_blocks)
 
 /* The launch shape by the row of the table. */
 static void shape_as_row(const struct choice *c, const kpk_number *cells,
-                         kpk_shape *shape)
+                         uint32_t splits, kpk_shape *shape)
 {
     const kpk_gemm_product *p = c->product;
     const uint64_t each_m = (uint64_t)cells[c->columns[GRID_X_EACH]].i;
@@ -431,7 +438,7 @@ static void shape_as_row(const struct choice *c, const kpk_number *cells,
     shape->grid[0] =
         grid_of(div_up(p->m, each_m), UINT32_MAX / shape->block[0]);
     shape->grid[1] = grid_of(div_up(p->n, each_n), MOST_GRID_YZ);
-    shape->grid[2] = grid_of((uint64_t)p->batch * c->splits, MOST_GRID_YZ);
+    shape->grid[2] = grid_of((uint64_t)p->batch * splits, MOST_GRID_YZ);
     shape->shared_nbytes = (uint32_t)cells[c->columns[SHARED_NBYTES]].i;
     if (cells[c->columns[RESIDENT]].i)
         keep_resident(shape, at_once(c, cells));
@@ -439,14 +446,14 @@ static void shape_as_row(const struct choice *c, const kpk_number *cells,
 
 /* The launch shape in clusters along x, at most one cluster for each tile. */
 static void shape_in_clusters(const struct choice *c, const kpk_number *cells,
-                              kpk_gemm_plan *plan)
+                              uint32_t cluster, kpk_gemm_plan *plan)
 {
-    const uint64_t clusters = clusters_at_once(c, cells, c->cluster);
+    const uint64_t clusters = clusters_at_once(c, cells, cluster);
     const double tiles = tiles_of(c, cells);
 
-    plan->cluster = c->cluster;
+    plan->cluster = cluster;
     plan->shape.grid[0] =
-        c->cluster *
+        cluster *
         (uint32_t)(tiles < (double)clusters ? tiles : (double)clusters);
     plan->shape.grid[1] = plan->shape.grid[2] = 1;
 }
@@ -465,6 +472,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     char name[KPK_I_SM_NBYTES];
     size_t table = 0, best = 0;
     const kpk_number *cells = NULL;
+    struct cost found;
     kpk_status st;
 
     if (!module || !product || !out)
@@ -494,7 +502,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
         const kpk_query query = {.target = target,
                                  .conditions = conditions,
                                  .nconditions = 2,
-                                 .cost = cost,
+                                 .cost = cost_of_row,
                                  .context = &c};
 
         st = kpk_table_select(module, table, &query, &best);
@@ -506,14 +514,14 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     if (st != KPK_OK)
         return st;
 
-    cost(best, cells, &c); /* its splits */
+    found = cost(&c, cells);
     memset(&plan, 0, sizeof(plan));
     append(plan.kernel, row.kernel);
-    plan.splits = c.splits;
-    plan.workspace_nbytes = workspace_of(product, c.splits);
-    shape_as_row(&c, cells, &plan.shape);
-    if (c.cluster > 1)
-        shape_in_clusters(&c, cells, &plan);
+    plan.splits = found.splits;
+    plan.workspace_nbytes = workspace_of(product, found.splits);
+    shape_as_row(&c, cells, found.splits, &plan.shape);
+    if (found.cluster > 1)
+        shape_in_clusters(&c, cells, found.cluster, &plan);
     if (plan.splits > 1) {
         append(append(plan.join, "gemm_join_"), types[product->type].name);
         st = shape_of(module, plan.join, target,

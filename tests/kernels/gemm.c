@@ -280,7 +280,7 @@ static void run_with(struct kt *t, const struct kt_row *row,
  * its table give, each for another tile, and none. AMD's have none, and are
  * tested in packs that have no shapes, too.
  */
-enum { MOST_SHARED = 10 };
+enum { MOST_SHARED = 20 };
 static size_t shared_of(struct kt *t, size_t shared_nbytes[MOST_SHARED])
 {
     size_t table, column, n = 0;

@@ -23,54 +23,6 @@ template <u32 cols, bool AlongB, typename T>
 DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds);
 #endif
 
-#if KPK_WARPGROUPS
-/* By warpgroups, if the launch gave LDS for one of their tiles. */
-template <typename T, bool TransB> struct Rows8Warpgroups {
-#define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
-    gemm_by<TransposedTiles<                                                   \
-                T, cols, rows,                                                 \
-                Warpgroups<rows, cols, deep, stages, more, shares, apart>>,    \
-            Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
-    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
-              bool Apart>
-    using Warpgroups = WarpgroupTile<T, TransB, true, Rows, Cols,
-                                     (rows8_threads / 128 - Apart) / Deep, Deep,
-                                     Stages, More, Shares, Apart>;
-
-    static DEV_MEMBER bool fast(const Gemm<T> &g)
-    {
-        if constexpr (TransB)
-            return KPK_WARPGROUP_FEW_64(TILE_OF) ||
-                   KPK_WARPGROUP_FEW_32(TILE_OF) ||
-                   KPK_WARPGROUP_FEW_16(TILE_OF) ||
-                   KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
-        else
-            return KPK_WARPGROUP_ACROSS_64(TILE_OF) ||
-                   KPK_WARPGROUP_ACROSS_32(TILE_OF) ||
-                   KPK_WARPGROUP_FEW_16(TILE_OF) ||
-                   KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
-    }
-#undef TILE_OF
-    /* Computes operands that warpgroup tiles cannot take, in the grid made for
-     * such tiles. */
-    static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
-    {
-        constexpr u32 cols = TransB ? narrow_cols : rows8_cols;
-        typedef TileOrder<T, rows8_rows, cols> Order;
-        const Order order{g};
-
-        NO_UNROLL
-        for (u64 t = Order::block(); t < order.count(); t += Order::blocks()) {
-            const typename Order::Place p = order.place(t);
-
-            rows8_mma<cols, TransB>(Rows8Tile<T>(g, p.part, p.row0 / rows8_rows,
-                                                 p.col0 / cols, cols),
-                                    lds);
-        }
-    }
-};
-#endif
-
 /* ---- the kernels ---------------------------------------------------- */
 
 template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
@@ -82,14 +34,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
-#define FITS(size, rows, cols, deep, stages, more, shares, apart)              \
-    (KPK_WARPGROUP_LDS(rows, cols, deep, stages, more) + sizeof(lds) + 1024 <= \
-     227 * 1024)
-        static_assert(
-            KPK_WARPGROUP_FEW_64(FITS) && KPK_WARPGROUP_FEW_32(FITS) &&
-                KPK_WARPGROUP_ACROSS_64(FITS) && KPK_WARPGROUP_ACROSS_32(FITS),
-            "there is LDS for steps beside the kernel's own");
-#undef FITS
+        static_assert(sizeof(lds) <= KPK_ROWS8_OWN_LDS, "beside steps");
         if (Rows8Warpgroups<T, TransB>::fast(g)) /* which waits itself */
             return;
     }

@@ -92,9 +92,9 @@ DEV void copy_lines(u32 lds, const AttentionArgs &a, u32 b,
 
         UNROLL
         for (u32 i = 0; i < Keys / step; i++)
-            async_copy16(lds + Lines::at(line + i * step, piece),
-                         from + (i64)(i * step) * keys.row_nbytes,
-                         piece * 8 < d ? 16 : 0);
+            async_copy_part(lds + Lines::at(line + i * step, piece),
+                            from + (i64)(i * step) * keys.row_nbytes,
+                            piece * 8 < d ? 16 : 0);
         return;
     }
     NO_UNROLL
@@ -106,7 +106,7 @@ DEV void copy_lines(u32 lds, const AttentionArgs &a, u32 b,
         const u32 to = lds + Lines::at(line + i * step, piece);
 
         if (aligned)
-            async_copy16(to, from, seen ? 16 : 0);
+            async_copy_part(to, from, seen ? 16 : 0);
         else
             store_piece(to, seen ? load_piece(from) : Piece{});
     }

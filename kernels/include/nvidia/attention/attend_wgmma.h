@@ -168,10 +168,10 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 const i32 row = w.first + (i32)(line + i * step);
 
                 if (aligned)
-                    async_copy16(to,
-                                 w.rows.template at<T>(a, w.s, w.b, row) +
-                                     (piece * 8 < a.d ? piece * 16 : 0),
-                                 piece * 8 < a.d ? 16 : 0);
+                    async_copy_part(to,
+                                    w.rows.template at<T>(a, w.s, w.b, row) +
+                                        (piece * 8 < a.d ? piece * 16 : 0),
+                                    piece * 8 < a.d ? 16 : 0);
                 else
                     store_piece(
                         to, w.rows.template piece<T>(a, w.s, w.b, row, piece));

@@ -29,8 +29,17 @@ template <Through T> DEV void async_copy_16(u32 to, const u8 *from)
                      : "memory");
 }
 
+/* past L1, and only if `go` */
+DEV void async_copy_16_if(bool go, u32 to, const void *from)
+{
+    asm volatile("{\n\t.reg .pred go;\n\tsetp.ne.u32 go, %2, 0;\n\t"
+                 "@go cp.async.cg.shared.global [%0], [%1], 16;\n\t}" ::"r"(to),
+                 "l"(from), "r"((u32)go)
+                 : "memory");
+}
+
 /* the first nbytes of 16, past L1; the rest becomes zero */
-DEV void async_copy_part(u32 to, const u8 *from, u32 nbytes)
+DEV void async_copy_part(u32 to, const void *from, u32 nbytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
                  "l"(from), "r"(nbytes)
@@ -38,7 +47,7 @@ DEV void async_copy_part(u32 to, const u8 *from, u32 nbytes)
 }
 
 /* The first nbytes of n, 4 or 8, through L1; the rest becomes zero. */
-template <u32 n> DEV void async_copy_few(u32 to, const u8 *from, u32 nbytes)
+template <u32 n> DEV void async_copy_few(u32 to, const void *from, u32 nbytes)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to),
                  "l"(from), "n"(n), "r"(nbytes)

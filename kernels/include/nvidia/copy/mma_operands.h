@@ -3,32 +3,6 @@
 
 #include "nvidia/copy/async_copy.h"
 
-/* 16 bytes, of which the first nbytes are read and the others become 0 */
-DEV void async_copy16(u32 lds, const void *from, u32 nbytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(lds),
-                 "l"(from), "r"(nbytes)
-                 : "memory");
-}
-
-/* 8 bytes, of which the first nbytes are read and the others become 0 */
-DEV void async_copy8(u32 lds, const void *from, u32 nbytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(lds),
-                 "l"(from), "r"(nbytes)
-                 : "memory");
-}
-
-/* 16 bytes, only if `go` */
-DEV void async_copy16_if(bool go, u32 lds, const void *from)
-{
-    asm volatile(
-        "{\n\t.reg .pred go;\n\tsetp.ne.u32 go, %2, 0;\n\t"
-        "@go cp.async.cg.shared.global [%0], [%1], 16;\n\t}" ::"r"(lds),
-        "l"(from), "r"((u32)go)
-        : "memory");
-}
-
 /* Stores 16 bytes by one instruction. In some places nvcc splits store_pack()
  * into four stores of 4 bytes, which take memory four times as long. */
 template <typename T> DEV void store_piece(T *to, const Pack<T, 8> &v)

@@ -72,9 +72,9 @@ struct CopiedSteps {
     static DEV_MEMBER void copy_part(u32 lds, const T *from, u32 nbytes)
     {
         if (Once == 16)
-            async_copy16(lds, from, nbytes);
+            async_copy_part(lds, from, nbytes);
         else
-            async_copy8(lds, from, nbytes);
+            async_copy_few<8>(lds, from, nbytes);
     }
     /* Starts copying the next step; zeros fill the part of K behind `left`. */
     DEV_MEMBER void copy(u32 stage, u32 left)
@@ -83,9 +83,9 @@ struct CopiedSteps {
             UNROLL
             for (u32 i = 0; i < passes; i++)
                 if (Once == 16)
-                    async_copy16_if(true, stage + to(i), from + i * pass_step);
+                    async_copy_16_if(true, stage + to(i), from + i * pass_step);
                 else
-                    async_copy8(stage + to(i), from + i * pass_step, 8);
+                    async_copy_few<8>(stage + to(i), from + i * pass_step, 8);
         } else {
             /* numbers in a line of the operand, and lines */
             const u32 end = Along ? left : there;

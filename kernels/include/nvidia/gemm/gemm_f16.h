@@ -117,25 +117,21 @@ DEV bool gemm_by(const Gemm<T> &g)
     return true;
 }
 
+#if KPK_WARPGROUPS
+/* The number of the tile that the launch asks for, in wgmma_shapes.h. */
+DEV u32 wgmma_tile_number()
+{
+    return KPK_TILE_OF_LDS(dynamic_lds_nbytes());
+}
+/* Whether kernels with B along K, or across, have a tile. */
+DEV constexpr bool has_wgmma_tile(u32 b, bool along)
+{
+    return b == KPK_B_ANY || (b == KPK_B_ALONG) == along;
+}
+#endif
+
 template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 #if KPK_WARPGROUPS
-#define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
-    mapped<rows, cols, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)>(     \
-        g) ||                                                                  \
-        gemm_by<GemmTiles<T, rows, cols,                                       \
-                          Warpgroups<rows, cols, deep, stages, more, shares,   \
-                                     apart>>,                                  \
-                Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
-#define LACKS(size, rows, cols, deep, stages, more, shares, apart)             \
-    (lds < KPK_WARPGROUP_LDS(rows, cols, deep, stages, more))
-    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
-              bool Apart>
-    using Warpgroups =
-        WarpgroupTile<T, !TransA, TransB, Rows, Cols,
-                      (Size / 64 - Apart) / min_of(Deep, Size / 64 - Apart),
-                      min_of(Deep, Size / 64 - Apart), Stages, More, Shares,
-                      Apart, div_up(Deep, Size / 64 - Apart)>;
-
     /* By maps, if they may be used, and if a step of the tile takes longer than
      * one thread takes to start its copies. */
     template <u32 Rows, u32 Cols, u32 Lds>
@@ -152,85 +148,44 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         }
         return false;
     }
-    /* The first tile for which there is LDS. All are asked for it in one place:
-     * on a way from tile to tile the code of each would have to come from
-     * memory. */
-    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
+              bool Apart, u32 B>
+    static DEV_MEMBER bool by_tile(const Gemm<T> &g)
     {
-        const u32 lds = dynamic_lds_nbytes();
+        constexpr u32 groups = Size / 64 - Apart, deep = min_of(Deep, groups);
 
-        if constexpr (Size == 128 && TransB) {
-            switch (KPK_WARPGROUP_MIDDLE(LACKS) + KPK_WARPGROUP_BROAD(LACKS) +
-                    KPK_WARPGROUP_EVEN(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
-                    KPK_WARPGROUP_SLIM(LACKS) + KPK_WARPGROUP_THIN(LACKS) +
-                    KPK_WARPGROUP_LONG(LACKS)) {
-            case 0:
-                return KPK_WARPGROUP_MIDDLE(TILE_OF);
-            case 1:
-                return KPK_WARPGROUP_BROAD(TILE_OF);
-            case 2:
-                return KPK_WARPGROUP_EVEN(TILE_OF);
-            case 3:
-                return KPK_WARPGROUP_WIDE(TILE_OF);
-            case 4:
-                return KPK_WARPGROUP_SLIM(TILE_OF);
-            case 5:
-                return KPK_WARPGROUP_THIN(TILE_OF);
-            case 6:
-                return KPK_WARPGROUP_LONG(TILE_OF);
-            }
-        } else if constexpr (Size == 128) {
-            switch (KPK_WARPGROUP_EVEN(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
-                    KPK_WARPGROUP_LONG(LACKS)) {
-            case 0:
-                return KPK_WARPGROUP_EVEN(TILE_OF);
-            case 1:
-                return KPK_WARPGROUP_WIDE(TILE_OF);
-            case 2:
-                return KPK_WARPGROUP_LONG(TILE_OF);
-            }
-        } else if constexpr (TransB) {
-            switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_LEAN(LACKS) +
-                    KPK_WARPGROUP_FLAT(LACKS) + KPK_WARPGROUP_FINE(LACKS) +
-                    KPK_WARPGROUP_LOW(LACKS) + KPK_WARPGROUP_SMALL(LACKS) +
-                    KPK_WARPGROUP_TWICE(LACKS) + KPK_WARPGROUP_HALF(LACKS)) {
-            case 0:
-                return KPK_WARPGROUP_LONE(TILE_OF);
-            case 1:
-                return KPK_WARPGROUP_LEAN(TILE_OF);
-            case 2:
-                return KPK_WARPGROUP_FLAT(TILE_OF);
-            case 3:
-                return KPK_WARPGROUP_FINE(TILE_OF);
-            case 4:
-                return KPK_WARPGROUP_LOW(TILE_OF);
-            case 5:
-                return KPK_WARPGROUP_SMALL(TILE_OF);
-            case 6:
-                return KPK_WARPGROUP_TWICE(TILE_OF);
-            case 7:
-                return KPK_WARPGROUP_HALF(TILE_OF);
-            }
-        } else {
-            switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_FLAT(LACKS) +
-                    KPK_WARPGROUP_SMALL(LACKS) + KPK_WARPGROUP_TWICE(LACKS) +
-                    KPK_WARPGROUP_HALF(LACKS)) {
-            case 0:
-                return KPK_WARPGROUP_LONE(TILE_OF);
-            case 1:
-                return KPK_WARPGROUP_FLAT(TILE_OF);
-            case 2:
-                return KPK_WARPGROUP_SMALL(TILE_OF);
-            case 3:
-                return KPK_WARPGROUP_TWICE(TILE_OF);
-            case 4:
-                return KPK_WARPGROUP_HALF(TILE_OF);
-            }
+        if constexpr (has_wgmma_tile(B, TransB)) {
+            typedef WarpgroupTile<T, !TransA, TransB, Rows, Cols, groups / deep,
+                                  deep, Stages, More, Shares, Apart,
+                                  div_up(Deep, groups)>
+                Tile;
+
+            return mapped<Rows, Cols,
+                          KPK_WARPGROUP_LDS(Rows, Cols, Deep, Stages, More)>(
+                       g) ||
+                   gemm_by<GemmTiles<T, Rows, Cols, Tile>, Tile>(g);
         }
         return false;
     }
-#undef LACKS
-#undef TILE_OF
+    /* A switch, because on a way from tile to tile the code of each would have
+     * to come from memory. */
+    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    {
+#define TILE(tile, rows, cols, deep, stages, more, shares, apart, b, ...)      \
+    case KPK_TILE_##tile:                                                      \
+        return by_tile<rows, cols, deep, stages, more, shares, apart, b>(g);
+        if constexpr (Size == 128) {
+            switch (wgmma_tile_number()) {
+                KPK_GEMM_TILES_128(TILE)
+            }
+        } else {
+            switch (wgmma_tile_number()) {
+                KPK_GEMM_TILES_64(TILE)
+            }
+        }
+#undef TILE
+        return false;
+    }
 #else
     /* The larger tiles have 256 rows. */
     static constexpr u32 rows = Size == 128 ? 2 * Size : Size;

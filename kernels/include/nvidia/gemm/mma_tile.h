@@ -14,6 +14,8 @@
 #pragma once
 
 #include "nvidia/copy/mma_operands.h"
+#include "nvidia/copy/ring.h"
+#include "nvidia/gemm/operand_copy.h"
 #include "nvidia/unit/mma_unit.h"
 
 /* Steps in LDS: as many steps of 48 KiB as one multiprocessor has LDS for. */
@@ -24,78 +26,15 @@ constexpr u32 async_k = 64;
 
 /* The layout of an operand's step in LDS. Along: K is contiguous in memory. */
 template <bool Along, u32 Rows> struct AsyncLines {
+    static constexpr bool along = Along;
     static constexpr u32 lines = Along ? Rows : async_k;
     static constexpr u32 pieces = (Along ? async_k : Rows) / 8; /* of a line */
     static constexpr u32 line_nbytes = pieces * 16;
     static constexpr u32 nbytes = lines * line_nbytes;
-};
 
-/* Copies an operand's steps to LDS, if lines are aligned to 16 bytes. */
-template <typename T, bool Along, u32 Rows, u32 Threads>
-struct AsyncOperand : AsyncLines<Along, Rows> {
-    typedef AsyncLines<Along, Rows> L;
-    static constexpr u32 pass_lines = Threads / L::pieces;
-    static constexpr u32 passes = L::lines / pass_lines;
-    static_assert(pass_lines % 8 == 0, "passes have the same permutation");
-
-    const T *from; /* this thread's piece in the matrix */
-    u64 pass_step; /* elements from pass to pass */
-    u64 step;
-    u32 lds; /* this thread's piece in a stage */
-    /* Lines along K: the piece's first k, and the passes in which this thread
-     * has a row. Else: the piece's bytes inside the matrix, and this thread's
-     * first line. */
-    u32 along, across;
-    bool whole; /* no row of the tile is missing */
-
-    static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
+    static DEV_MEMBER u32 place(u32 line, u32 piece)
     {
-        return is_aligned(matrix, 16) && ld % 8 == 0 &&
-               (batch == 1 || stride % 8 == 0);
-    }
-    AsyncOperand() = default;
-    DEV_MEMBER AsyncOperand(const T *matrix, u32 row0, u32 rows, u32 ld, u32 k0)
-    {
-        const u32 line = threadIdx.x / L::pieces;
-        const u32 column = threadIdx.x % L::pieces * 8;
-        const u32 extent = rows - row0;
-
-        whole = extent >= Rows;
-        lds = line * L::line_nbytes + (column / 8 ^ line % 8) * 16;
-        along = Along ? column : nbytes_of(column, extent);
-        across = !Along          ? line
-                 : extent > line ? div_up(extent - line, pass_lines)
-                                 : 0;
-        pass_step = (u64)pass_lines * ld;
-        step = Along ? async_k : (u64)async_k * ld;
-        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + column
-                               : (u64)(k0 + line) * ld + row0 + column);
-    }
-    static DEV_MEMBER u32 nbytes_of(u32 begin, u32 end)
-    {
-        return end > begin ? min_of(end - begin, 8u) * 2 : 0;
-    }
-    /* Starts copying a step; zeros fill the part of K behind `left`. */
-    DEV_MEMBER void copy(u32 stage, u32 left)
-    {
-        const u32 n = Along ? nbytes_of(along, left) : along;
-
-        UNROLL
-        for (u32 i = 0; i < passes; i++)
-            async_copy16(
-                stage + lds + i * pass_lines * L::line_nbytes,
-                from + i * pass_step,
-                (Along ? i < across : across + i * pass_lines < left) ? n : 0);
-    }
-    /* Copies one pass of a step that is entirely in the matrix, if `go`. */
-    DEV_MEMBER void copy_pass(u32 stage, u32 i, bool go)
-    {
-        async_copy16_if(go, stage + lds + i * pass_lines * L::line_nbytes,
-                        from + i * pass_step);
-    }
-    DEV_MEMBER void next()
-    {
-        from += step;
+        return line * line_nbytes + (piece ^ line % 8) * 16;
     }
 };
 
@@ -109,8 +48,8 @@ struct AsyncTile {
     static constexpr u32 nrows = WarpRows / 16, ncols = WarpCols / 8;
     typedef AsyncLines<AlongA, Rows> A;
     typedef AsyncLines<AlongB, Cols> B;
-    typedef AsyncOperand<T, AlongA, Rows, threads> CopyA;
-    typedef AsyncOperand<T, AlongB, Cols, threads> CopyB;
+    typedef OperandCopy<T, A, threads> CopyA;
+    typedef OperandCopy<T, B, threads> CopyB;
     static constexpr u32 stage_nbytes = A::nbytes + B::nbytes;
     static constexpr u32 lds_nbytes = async_stages * stage_nbytes;
 
@@ -134,9 +73,8 @@ struct AsyncTile {
         const u32 a_piece = AlongA ? l / 16 : row0 / 8 + l / 8 % 2;
         const u32 b_piece = AlongB ? l / 8 % 2 : col0 / 8 + l / 16;
 
-        a_lds = line_a * A::line_nbytes + (a_piece ^ line_a % 8) * 16;
-        b_lds =
-            A::nbytes + line_b * B::line_nbytes + (b_piece ^ line_b % 8) * 16;
+        a_lds = A::place(line_a, a_piece);
+        b_lds = A::nbytes + B::place(line_b, b_piece);
     }
     /* Whether any of this warp's results lie in C, which has rows_left by
      * cols_left from the tile's first result on. */
@@ -186,8 +124,8 @@ struct AsyncTile {
     static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
     {
         if (left > 0) {
-            a.copy(stage, left);
-            b.copy(stage + A::nbytes, left);
+            a.copy_end(stage, left);
+            b.copy_end(stage + A::nbytes, left);
         }
     }
     /* A tile: its length along K, and whether this warp has results in it. */
@@ -251,32 +189,25 @@ struct AsyncTile {
             nk -= min_of(nk, async_k);
         }
     }
-    /* The stages of LDS: `in` is copied to, `out` is multiplied. */
-    struct Ring {
-        u32 stages, in, out, left; /* left: rest of K to copy */
+    struct Ring : CopyRing<async_stages, stage_nbytes> {
+        typedef CopyRing<async_stages, stage_nbytes> Base;
+        u32 left; /* rest of K to copy */
 
         DEV_MEMBER Ring(u32 at, u32 nk)
-            : stages(at), in(at + (async_stages - 1) * stage_nbytes), out(at),
+            : Base(at, async_stages - 1),
               left(nk - min_of(nk, (async_stages - 1) * async_k))
         {
-        }
-        DEV_MEMBER u32 after(u32 stage) const
-        {
-            return stage + stage_nbytes == stages + lds_nbytes
-                       ? stages
-                       : stage + stage_nbytes;
         }
         /* Ends a step whose copies were issued: waits until the next step is in
          * LDS. */
         DEV_MEMBER void turn(CopyA &a, CopyB &b)
         {
             a.next(), b.next();
-            async_copies_end();
+            Base::filled();
             left -= min_of(left, async_k);
-            in = after(in);
-            async_copies_wait<async_stages - 2>();
+            Base::template wait<async_stages - 1>();
             __syncthreads();
-            out = after(out);
+            Base::release();
         }
     };
     /* For warps without results in C: they copy, but do not multiply. */
@@ -288,7 +219,7 @@ struct AsyncTile {
         __syncthreads();
         NO_UNROLL
         for (u32 s = div_up(nk, async_k); s > 0; s--) {
-            copy(ring.in, a, b, ring.left);
+            copy(ring.to_fill(), a, b, ring.left);
             ring.turn(a, b);
         }
     }
@@ -304,26 +235,26 @@ struct AsyncTile {
 
         async_copies_wait<async_stages - 2>();
         __syncthreads();
-        load(part[0], ring.out, 0);
+        load(part[0], ring.to_read(), 0);
         NO_UNROLL
         for (u32 s = div_up(nk, async_k); s > 0; s--) {
             const bool plain = whole && ring.left >= async_k;
 
             if (!plain)
-                copy(ring.in, a, b, ring.left);
+                copy(ring.to_fill(), a, b, ring.left);
             UNROLL
             for (u32 k = 0; k < pieces; k++) {
                 if (k + 1 == pieces)
                     ring.turn(a, b);
-                load(part[(k + 1) % 2], ring.out, (k + 1) % pieces);
+                load(part[(k + 1) % 2], ring.to_read(), (k + 1) % pieces);
                 UNROLL
                 for (u32 i = 0; i < nrows; i++) {
                     multiply_row(part[k % 2], i);
                     UNROLL
                     for (u32 e = 0; e < each; e++)
                         if (k + 1 < pieces)
-                            copy_pass(ring.in, a, b, (k * nrows + i) * each + e,
-                                      plain);
+                            copy_pass(ring.to_fill(), a, b,
+                                      (k * nrows + i) * each + e, plain);
                 }
             }
         }

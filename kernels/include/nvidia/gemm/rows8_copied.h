@@ -4,8 +4,7 @@
 #pragma once
 
 #include "nvidia/copy/mma_operands.h"
-#include "nvidia/gemm/rows8_along_k.h"
-#include "nvidia/gemm/rows8_along_n.h"
+#include "nvidia/gemm/rows8_along.h"
 
 /* By copies, if the launch gave LDS for them. */
 template <typename T, bool TransB> struct CopiedRows {
@@ -85,10 +84,10 @@ template <typename T, bool TransB> struct CopiedRows {
                 const Rows8Turns<T> turns(g, cols, 4);
 
                 if (aligned)
-                    rows8_along_k_mma<cols, KPK_ALONG_STAGES, 16>(turns, lds,
+                    AlongKMma<cols, KPK_ALONG_STAGES, 16, T>::run(turns, lds,
                                                                   joined);
                 else
-                    rows8_along_k_mma<cols, KPK_ALONG_STAGES, size>(turns, lds,
+                    AlongKMma<cols, KPK_ALONG_STAGES, size, T>::run(turns, lds,
                                                                     joined);
                 return true;
             }

@@ -1,5 +1,5 @@
 /*
- * rows8_ring.h - copies, tiles and joins of rows8_along_n.h and rows8_along_k.h
+ * rows8_ring.h - copies, tiles and joins of rows8_along.h
  *
  * Reading B takes the time, so up to 150 KB of B per multiprocessor are kept in
  * flight. Each warp copies steps of its own to LDS, some of them ahead. A step
@@ -15,8 +15,8 @@
 
 #include "early.h"
 #include "matrix/rows8_tile.h"
-#include "nvidia/copy/async_copy.h"
 #include "nvidia/copy/cluster.h"
+#include "nvidia/copy/ring.h"
 #include "nvidia/gemm/wgmma_shapes.h"
 
 constexpr u32 rows8_warps = rows8_threads / 32;
@@ -30,16 +30,13 @@ template <u32 pieces, u32 more, u32 Stages, u32 Once> struct WarpSteps {
     static constexpr u32 each = pieces * 512 + more;
     static constexpr u32 nbytes = rows8_warps * Stages * each;
 
-    u32 lds; /* of the warp */
-    u32 next = 0, now = 0;
-    const u8 *lines;
+    CopyRing<Stages, each> ring;
+    const u8 *lines; /* where the ring begins */
 
     DEV_MEMBER explicit WarpSteps(u8 *all)
+        : ring(lds_copy_address(all + threadIdx.x / 32 * (Stages * each))),
+          lines(all + threadIdx.x / 32 * (Stages * each))
     {
-        u8 *const mine = all + threadIdx.x / 32 * (Stages * each);
-
-        lds = lds_copy_address(mine);
-        lines = mine;
     }
     template <u32 n>
     static DEV_MEMBER void copy_piece(u32 to, const u8 *p, u32 nbytes)
@@ -59,16 +56,16 @@ template <u32 pieces, u32 more, u32 Stages, u32 Once> struct WarpSteps {
     template <class Place, class From, class More>
     DEV_MEMBER void copy(Place place, From from, More copy_more)
     {
-        UNROLL
-        for (u32 i = 0; i < pieces; i++) {
-            u32 n;
-            const u8 *const p = from(i, &n);
+        ring.fill([&](u32 step) {
+            UNROLL
+            for (u32 i = 0; i < pieces; i++) {
+                u32 n;
+                const u8 *const p = from(i, &n);
 
-            copy_piece<Once>(lds + next + i * 512 + place(i), p, n);
-        }
-        copy_more(lds + next + pieces * 512);
-        async_copies_end();
-        next = next + each == Stages * each ? 0 : next + each;
+                copy_piece<Once>(step + i * 512 + place(i), p, n);
+            }
+            copy_more(step + pieces * 512);
+        });
     }
     /* copy() for all steps but one */
     template <class Copy> static DEV_MEMBER void begin(Copy copy)
@@ -80,11 +77,11 @@ template <u32 pieces, u32 more, u32 Stages, u32 Once> struct WarpSteps {
     /* Waits for a step, whose bytes the warp's lanes then share. */
     DEV_MEMBER const u8 *take()
     {
-        const u8 *const step = lines + now;
+        const u8 *const step = lines + (ring.out * each);
 
-        async_copies_wait<(int)Stages - 2>();
+        ring.template wait<Stages - 1>();
         __syncwarp();
-        now = now + each == Stages * each ? 0 : now + each;
+        ring.release();
         return step;
     }
 };

@@ -1,10 +1,9 @@
 /*
  * tensor_map_tile.h - tiles of f16 and bf16 on sm_90 whose steps come by maps
  *
- * As wgmma_tile.h has them, but one thread starts the copies of a whole
- * step, by tensor_map.h, and two barriers belong to each stage: `full` counts
- * the bytes that come, `empty` the warps that need the stage no more. Copies
- * run ahead over the ends of tiles. Threads have no addresses to work out, and
+ * As wgmma_tile.h has them, but one thread starts the copies of a whole step,
+ * by tensor_map.h: `full` of the ring counts bytes, `empty` warps. Copies run
+ * ahead over the ends of tiles. Threads have no addresses to work out, and
  * copies of boxes take less of LDS's time than copies of 16 bytes. Making the
  * maps takes half a microsecond.
  */
@@ -88,7 +87,7 @@ DEV constexpr u32 mapped_stages(u32 rows, u32 cols, u32 lds)
  * a launch uses one type. */
 struct MappedShared {
     enum { MOST_STAGES = 16 };
-    u64 full[MOST_STAGES], empty[MOST_STAGES];
+    RingBarriers<MOST_STAGES> ring;
     TensorMap maps[2];
 };
 DEV MappedShared &mapped_shared()
@@ -112,18 +111,6 @@ struct MappedTile
     static_assert(lds_nbytes > 113 * 1024, "no two blocks fit, for the maps");
     static_assert(Stages <= MappedShared::MOST_STAGES, "barriers for all");
 
-    /* A stage, and its barriers' parity. */
-    struct Turn {
-        u32 stage, phase;
-
-        DEV_MEMBER void next()
-        {
-            stage++;
-            if (stage == Stages)
-                stage = 0, phase ^= 1;
-        }
-    };
-
     /*
      * tiles.count, steps()  tiles of this block, and steps of each
      * tiles.shape_a(), shape_b()
@@ -134,10 +121,11 @@ struct MappedTile
     template <class Tiles> DEV_MEMBER void run(u8 *lds, const Tiles &tiles)
     {
         MappedShared &shared = mapped_shared();
+        auto &ring = reinterpret_cast<RingBarriers<Stages> &>(shared.ring);
         lds += -(u32)__cvta_generic_to_shared(lds) % 1024;
         const u32 stages = W::uniform_of_warp(lds_address(lds));
-        const u32 full = W::uniform_of_warp(lds_address(shared.full));
-        const u32 empty = W::uniform_of_warp(lds_address(shared.empty));
+        const RingEnd<Stages> begin = {
+            W::uniform_of_warp(ring.first().barriers), 0, 0};
         const u32 warp = W::uniform_of_warp(threadIdx.x / 32);
         const u32 lane = threadIdx.x % 32;
         TensorMap *const maps = tensor_map_places();
@@ -145,8 +133,7 @@ struct MappedTile
         if (warp == 0) {
             make_maps(shared, maps, tiles);
         } else if (warp == 1 && lane < Stages) {
-            barrier_init(&shared.full[lane], 1);
-            barrier_init(&shared.empty[lane], Rows / 16);
+            ring.init_slot(lane, 1, Rows / 16);
         }
         __syncthreads();
         wait_for_launch_before();
@@ -154,10 +141,9 @@ struct MappedTile
         const u32 steps = tiles.steps(), all = tiles.count * steps;
         typename Tiles::Place to = {};
         u32 in_tile = 0, in_step = steps;
-        Turn in = {0, 0}, out = {0, 0}, done = {0, 0};
+        RingEnd<Stages> in = begin, out = begin, done = begin;
         const auto copy_next = [&] {
-            const u32 stage = stages + in.stage * W::stage_nbytes;
-            const u32 barrier = full + in.stage * 8;
+            const u32 stage = stages + in.slot * W::stage_nbytes;
 
             if (in_step == steps) {
                 to = tiles.place(in_tile++);
@@ -166,9 +152,9 @@ struct MappedTile
 
             const u32 k = in_step * wgmma_k;
 
-            expect_by_one(barrier, W::stage_nbytes);
-            A::copy(stage, maps, to.row0, k, to.z_a, barrier);
-            B::copy(stage + A::nbytes, maps + 1, to.col0, k, to.z_b, barrier);
+            expect_by_one(in.full(), W::stage_nbytes);
+            A::copy(stage, maps, to.row0, k, to.z_a, in.full());
+            B::copy(stage + A::nbytes, maps + 1, to.col0, k, to.z_b, in.full());
             in.next();
             in_step++;
         };
@@ -181,9 +167,9 @@ struct MappedTile
         u32 at = 0; /* steps read so far */
         const auto give_back = [&] {
             if (at + Stages < all) {
-                arrive_by_one(empty + done.stage * 8);
+                arrive_by_one(done.empty());
                 if (warp == 0) {
-                    barrier_wait(empty + done.stage * 8, done.phase);
+                    in.fill();
                     copy_next();
                 }
             }
@@ -195,8 +181,8 @@ struct MappedTile
             W::clear();
             NO_UNROLL
             for (u32 s = 0; s < steps; s++) {
-                barrier_wait(full + out.stage * 8, out.phase);
-                W::multiply_step(stages + out.stage * W::stage_nbytes);
+                out.wait();
+                W::multiply_step(stages + out.slot * W::stage_nbytes);
                 out.next();
                 if (s > 0) {
                     wgmma_wait<1>();

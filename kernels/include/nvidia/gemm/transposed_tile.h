@@ -2,7 +2,9 @@
  * warpgroups */
 #pragma once
 
-#include "nvidia/gemm/tile_loop.h"
+#include "matrix/rows8_tile.h"
+#include "nvidia/gemm/gemm_f16.h"
+#include "nvidia/gemm/rows8_mma.h"
 
 /*
  * Tiles of few rows of C. wgmma has never fewer than 64 rows, so its rows are
@@ -59,5 +61,55 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
                     put(out, p, r0 + e / 16, c0 + e % 16,
                         sums[e % 16 * Tile::rows_pitch + e / 16]);
             });
+    }
+};
+
+/* The kernels for few rows, by the tile that the launch asks for. */
+template <typename T, bool TransB> struct Rows8Warpgroups {
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
+              bool Apart, u32 B, u32 Lds>
+    static DEV_MEMBER bool by_tile(const Gemm<T> &g)
+    {
+        static_assert(Lds + KPK_ROWS8_OWN_LDS + 1024 <= 227 * 1024,
+                      "there is LDS for steps beside the kernel's own");
+
+        if constexpr (has_wgmma_tile(B, TransB)) {
+            typedef WarpgroupTile<T, TransB, true, Rows, Cols,
+                                  (rows8_threads / 128 - Apart) / Deep, Deep,
+                                  Stages, More, Shares, Apart>
+                Tile;
+
+            return gemm_by<TransposedTiles<T, Cols, Rows, Tile>, Tile>(g);
+        }
+        return false;
+    }
+    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    {
+#define TILE(tile, rows, cols, deep, stages, more, shares, apart, b, ...)      \
+    case KPK_TILE_##tile:                                                      \
+        return by_tile<rows, cols, deep, stages, more, shares, apart, b,       \
+                       KPK_TILE_LDS(tile, rows, cols, deep, stages, more)>(g);
+        switch (wgmma_tile_number()) {
+            KPK_GEMM_TILES_8(TILE)
+        }
+#undef TILE
+        return false;
+    }
+    /* Computes operands that warpgroup tiles cannot take, in the grid made for
+     * such tiles. */
+    static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
+    {
+        constexpr u32 cols = TransB ? narrow_cols : rows8_cols;
+        typedef TileOrder<T, rows8_rows, cols> Order;
+        const Order order{g};
+
+        NO_UNROLL
+        for (u64 t = Order::block(); t < order.count(); t += Order::blocks()) {
+            const typename Order::Place p = order.place(t);
+
+            rows8_mma<cols, TransB>(Rows8Tile<T>(g, p.part, p.row0 / rows8_rows,
+                                                 p.col0 / cols, cols),
+                                    lds);
+        }
     }
 };

@@ -14,9 +14,10 @@
 #pragma once
 
 #include "early.h"
-#include "nvidia/copy/bulk_copy.h"
 #include "nvidia/copy/cluster.h"
 #include "nvidia/copy/mma_operands.h"
+#include "nvidia/copy/ring.h"
+#include "nvidia/gemm/operand_copy.h"
 #include "nvidia/gemm/wgmma_shapes.h"
 #include "nvidia/unit/wgmma.h"
 
@@ -24,99 +25,22 @@ constexpr u32 wgmma_k = 64; /* of a step */
 
 /* How a step of an operand lies in LDS: as wgmma.h has it. */
 template <bool Along, u32 Rows> struct WarpgroupLines {
+    static constexpr bool along = Along;
     static constexpr u32 lines = Along ? Rows : wgmma_k;
     static constexpr u32 pieces = (Along ? wgmma_k : Rows) / 8; /* of a line */
     static constexpr u32 nbytes = Rows * wgmma_k * 2;
     static constexpr u32 block = wgmma_k * wgmma_line; /* of 64 rows */
+    static constexpr u32 line_nbytes = wgmma_line;
+
+    static DEV_MEMBER u32 place(u32 line, u32 piece)
+    {
+        return piece / 8 * block + wgmma_place(line, piece % 8);
+    }
 
     /* The operand of 64 rows, or of all, from row `row0` on. */
     static DEV_MEMBER u64 operand(u32 lds, u32 row0)
     {
         return wgmma_operand(lds + row0 * wgmma_line, block);
-    }
-};
-
-/* How an operand's steps come to LDS where lines are aligned to 16 bytes: by
- * `Threads` threads from thread `First` on. */
-template <typename T, bool Along, u32 Rows, u32 Threads, u32 First>
-struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
-    typedef WarpgroupLines<Along, Rows> L;
-    static constexpr u32 pass_lines = Threads / L::pieces;
-    static constexpr u32 passes = div_up(L::lines, pass_lines);
-    static_assert(pass_lines % 8 == 0, "passes have the same permutation");
-    /* lines of the last pass, which all threads or the first ones bring */
-    static constexpr u32 last_lines = L::lines - (passes - 1) * pass_lines;
-
-    const T *from; /* this thread's piece in the matrix */
-    u64 pass_step; /* elements from pass to pass */
-    u64 step;
-    u32 lds; /* this thread's piece in a stage */
-    /* Lines along K: the piece's first k, and the passes in which this thread
-     * has a row. Else: the piece's bytes inside the matrix, and this thread's
-     * first line. */
-    u32 along, across;
-    bool ends;  /* this thread has a line of the last pass */
-    bool whole; /* no row of the tile is missing */
-
-    WarpgroupCopy() = default;
-    DEV_MEMBER WarpgroupCopy(const T *matrix, u32 row0, u32 rows, u32 ld,
-                             u32 k0)
-    {
-        const u32 t = threadIdx.x - First;
-        const u32 line = t / L::pieces;
-        const u32 piece = t % L::pieces, column = piece * 8;
-        const u32 extent = rows - row0;
-
-        ends = last_lines == pass_lines || line < last_lines;
-        whole = extent >= Rows;
-        lds = piece / 8 * L::block + wgmma_place(line, piece % 8);
-        along = Along ? column : nbytes_of(column, extent);
-        across = !Along          ? line
-                 : extent > line ? div_up(extent - line, pass_lines)
-                                 : 0;
-        pass_step = (u64)pass_lines * ld;
-        step = Along ? wgmma_k : (u64)wgmma_k * ld;
-        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + column
-                               : (u64)(k0 + line) * ld + row0 + column);
-    }
-    static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
-    {
-        return is_aligned(matrix, 16) && ld % 8 == 0 &&
-               (batch == 1 || stride % 8 == 0);
-    }
-    static DEV_MEMBER u32 nbytes_of(u32 begin, u32 end)
-    {
-        return end > begin ? min_of(end - begin, 8u) * 2 : 0;
-    }
-    /* Starts copying a step; zeros fill the part of K behind `left`. */
-    DEV_MEMBER void copy(u32 stage, u32 left)
-    {
-        if (passes == 1 && !ends)
-            return;
-        if (whole && left >= wgmma_k) {
-            UNROLL
-            for (u32 i = 0; i < passes; i++)
-                async_copy16_if(i + 1 < passes || passes == 1 || ends,
-                                stage + lds + i * pass_lines * wgmma_line,
-                                from + i * pass_step);
-            return;
-        }
-
-        const u32 n = Along ? nbytes_of(along, left) : along;
-
-        UNROLL
-        for (u32 i = 0; i < passes; i++) {
-            if (i + 1 < passes || passes == 1 || ends)
-                async_copy16(
-                    stage + lds + i * pass_lines * wgmma_line,
-                    from + i * pass_step,
-                    (Along ? i < across : across + i * pass_lines < left) ? n
-                                                                          : 0);
-        }
-    }
-    DEV_MEMBER void next()
-    {
-        from += step;
     }
 };
 
@@ -141,8 +65,8 @@ struct WarpgroupTile {
     static constexpr u32 step_k = wgmma_k * Deep * Pieces;
     typedef WarpgroupLines<AlongA, Rows> A;
     typedef WarpgroupLines<AlongB, Cols> B;
-    typedef WarpgroupCopy<T, AlongA, Rows, copying, first_copying> CopyA;
-    typedef WarpgroupCopy<T, AlongB, Cols, copying, first_copying> CopyB;
+    typedef OperandCopy<T, A, copying, first_copying> CopyA;
+    typedef OperandCopy<T, B, copying, first_copying> CopyB;
     typedef Wgmma<T, Cols, AlongA, AlongB> Op;
     static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
     static constexpr u32 stage_nbytes = Deep * Pieces * piece_nbytes;
@@ -251,47 +175,17 @@ struct WarpgroupTile {
         async_copies_wait<0>();
         end_sharing();
     }
-    /*
-     * Two barriers belong to each stage: `full` counts the threads whose copies
-     * have come, `empty` the warps that need the stage no more. So no warp
-     * waits for the whole block.
-     */
-    struct Barriers {
-        u64 full[Stages], empty[Stages];
-    };
-    /* A stage, with the addresses of its barriers and their parity. */
-    struct Turn {
-        u32 barriers, stage, phase;
-
-        DEV_MEMBER u32 full() const
-        {
-            return barriers + stage * 8;
-        }
-        DEV_MEMBER u32 empty() const
-        {
-            return full() + Stages * 8;
-        }
-        DEV_MEMBER void next()
-        {
-            stage = after(stage);
-            if (stage == 0)
-                phase ^= 1;
-        }
-    };
+    typedef RingEnd<Stages> Turn;
     template <class Tiles> DEV_MEMBER void run_apart(u8 *lds, Tiles &tiles)
     {
         static_assert(Deep == 1, "nobody adds up sums");
-        __shared__ Barriers barriers;
+        __shared__ RingBarriers<Stages> barriers;
         /* else each step would work them out again */
         const u32 stages = uniform_of_warp(lds_copy_address(lds));
         const Turn first = {uniform_of_warp(lds_copy_address(&barriers)), 0, 0};
 
-        if (threadIdx.x == 0) {
-            for (u32 i = 0; i < Stages; i++) {
-                barrier_init(&barriers.full[i], copying);
-                barrier_init(&barriers.empty[i], computing / 32);
-            }
-        }
+        if (threadIdx.x == 0)
+            barriers.init(copying, computing / 32);
         begin_sharing();
         __syncthreads();
         wait_for_launch_before();
@@ -314,8 +208,8 @@ struct WarpgroupTile {
 
             NO_UNROLL
             while (left > 0) {
-                barrier_wait(in.empty(), in.phase ^ 1);
-                copy(stages + in.stage * stage_nbytes, a, b, left);
+                in.fill();
+                copy(stages + in.slot * stage_nbytes, a, b, left);
                 barrier_arrive_after_copies(uniform_of_warp(in.full()));
                 left -= min_of(left, step_k);
                 in.next();
@@ -343,11 +237,11 @@ struct WarpgroupTile {
             clear();
             NO_UNROLL
             for (u32 s = div_up(start.nk, step_k); s > 0; s--) {
-                barrier_wait(out.full(), out.phase);
+                out.wait();
                 wgmma_lds_written();
                 if (start.works)
                     multiply_step(
-                        uniform_of_warp(stages + out.stage * stage_nbytes));
+                        uniform_of_warp(stages + out.slot * stage_nbytes));
                 wgmma_wait<1>();
                 if (tells && before)
                     barrier_arrive(before);
@@ -390,10 +284,11 @@ struct WarpgroupTile {
     /* Starts copying the first steps of nk of K. */
     static DEV_MEMBER void fill(u32 stages, CopyA &a, CopyB &b, u32 nk)
     {
+        CopyRing<Stages, stage_nbytes> ring(stages);
+
         NO_UNROLL
         for (u32 s = 0; s < ahead; s++) {
-            copy(stages + s * stage_nbytes, a, b, nk);
-            async_copies_end();
+            ring.fill([&](u32 stage) { copy(stage, a, b, nk); });
             nk -= min_of(nk, step_k);
         }
     }
@@ -435,10 +330,6 @@ struct WarpgroupTile {
         }
         wgmma_commit();
     }
-    static DEV_MEMBER u32 after(u32 stage)
-    {
-        return stage + 1 == Stages ? 0 : stage + 1;
-    }
     /*
      * A stage is copied to when the step that was there is read by all: each
      * warpgroup has waited for all steps but `running` when it comes to the
@@ -447,26 +338,25 @@ struct WarpgroupTile {
     DEV_MEMBER void multiply_steps(u32 stages, CopyA &a, CopyB &b, u32 nk,
                                    bool works)
     {
-        u32 out = 0, in = ahead, left = nk - min_of(nk, ahead * step_k);
+        CopyRing<Stages, stage_nbytes> ring(stages, ahead);
+        u32 left = nk - min_of(nk, ahead * step_k);
         /* rest of K from this warpgroup's first piece on */
         u32 mine = nk - min_of(nk, deep * wgmma_k);
 
         clear();
         NO_UNROLL
         for (u32 s = div_up(nk, step_k); s > 0; s--) {
-            async_copies_wait<ahead - 1>();
+            ring.template wait<ahead>();
             wgmma_lds_written();
             __syncthreads();
             if (works && (Deep == 1 || mine > 0))
-                multiply_step(stages + out * stage_nbytes + deep * piece_nbytes,
-                              mine);
-            copy(stages + in * stage_nbytes, a, b, left);
-            async_copies_end();
+                multiply_step(ring.to_read() + deep * piece_nbytes, mine);
+            ring.fill([&](u32 stage) { copy(stage, a, b, left); });
             left -= min_of(left, step_k);
             mine -= min_of(mine, step_k);
             if (works)
                 wgmma_wait<running>();
-            out = after(out), in = after(in);
+            ring.release();
         }
     }
     /* The first warpgroup of the same rows adds up all their sums. */

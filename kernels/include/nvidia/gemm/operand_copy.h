@@ -1,0 +1,107 @@
+/* operand_copy.h - how an operand's steps of f16 or bf16 come to LDS, by
+ * cp.async, where lines are aligned to 16 bytes */
+#pragma once
+
+#include "nvidia/copy/async_copy.h"
+
+/*
+ * By `Threads` threads from thread `First` on. L says how a step lies in LDS:
+ *
+ *   along           lines lie along K; else across
+ *   lines, pieces   of a step; of a line, 16 bytes each
+ *   line_nbytes     from line to line, 8 apart or more
+ *   place(line, piece)
+ */
+template <typename T, class L, u32 Threads, u32 First = 0>
+struct OperandCopy : L {
+    static constexpr u32 k = L::along ? L::pieces * 8 : L::lines;
+    static constexpr u32 rows = L::along ? L::lines : L::pieces * 8;
+    static constexpr u32 pass_lines = Threads / L::pieces;
+    static constexpr u32 passes = div_up(L::lines, pass_lines);
+    static_assert(pass_lines % 8 == 0, "passes have the same permutation");
+    /* lines of the last pass, which all threads or the first ones bring */
+    static constexpr u32 last_lines = L::lines - (passes - 1) * pass_lines;
+
+    const T *from; /* this thread's piece in the matrix */
+    u64 pass_step; /* elements from pass to pass */
+    u64 step;
+    u32 lds; /* this thread's piece in a stage */
+    /* Lines along K: the piece's first k, and the passes in which this thread
+     * has a row. Else: the piece's bytes inside the matrix, and this thread's
+     * first line. */
+    u32 along_at, across;
+    bool ends;  /* this thread has a line of the last pass */
+    bool whole; /* no row of the tile is missing */
+
+    OperandCopy() = default;
+    DEV_MEMBER OperandCopy(const T *matrix, u32 row0, u32 nrows, u32 ld, u32 k0)
+    {
+        const u32 t = threadIdx.x - First;
+        const u32 line = t / L::pieces;
+        const u32 piece = t % L::pieces, column = piece * 8;
+        const u32 extent = nrows - row0;
+
+        ends = last_lines == pass_lines || line < last_lines;
+        whole = extent >= rows;
+        lds = L::place(line, piece);
+        along_at = L::along ? column : nbytes_of(column, extent);
+        across = !L::along       ? line
+                 : extent > line ? div_up(extent - line, pass_lines)
+                                 : 0;
+        pass_step = (u64)pass_lines * ld;
+        step = L::along ? k : (u64)k * ld;
+        from = matrix + (L::along ? (u64)(row0 + line) * ld + k0 + column
+                                  : (u64)(k0 + line) * ld + row0 + column);
+    }
+    static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
+    {
+        return is_aligned(matrix, 16) && ld % 8 == 0 &&
+               (batch == 1 || stride % 8 == 0);
+    }
+    static DEV_MEMBER u32 nbytes_of(u32 begin, u32 end)
+    {
+        return end > begin ? min_of(end - begin, 8u) * 2 : 0;
+    }
+    DEV_MEMBER bool has_line(u32 pass) const
+    {
+        return pass + 1 < passes || passes == 1 || ends;
+    }
+    /* Starts copying a step; zeros fill the part of K behind `left`. */
+    DEV_MEMBER void copy(u32 stage, u32 left)
+    {
+        if (passes == 1 && !ends)
+            return;
+        if (!whole || left < k) {
+            copy_end(stage, left);
+            return;
+        }
+        UNROLL
+        for (u32 i = 0; i < passes; i++)
+            copy_pass(stage, i, has_line(i));
+    }
+    /* One pass of a step that is entirely in the matrix, if `go`. */
+    DEV_MEMBER void copy_pass(u32 stage, u32 i, bool go)
+    {
+        async_copy_16_if(go, stage + lds + i * pass_lines * L::line_nbytes,
+                         from + i * pass_step);
+    }
+    /* a step that is perhaps not */
+    DEV_MEMBER void copy_end(u32 stage, u32 left)
+    {
+        const u32 n = L::along ? nbytes_of(along_at, left) : along_at;
+
+        UNROLL
+        for (u32 i = 0; i < passes; i++) {
+            const bool is_in =
+                L::along ? i < across : across + i * pass_lines < left;
+
+            if (has_line(i))
+                async_copy_part(stage + lds + i * pass_lines * L::line_nbytes,
+                                from + i * pass_step, is_in ? n : 0);
+        }
+    }
+    DEV_MEMBER void next()
+    {
+        from += step;
+    }
+};
