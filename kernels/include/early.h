@@ -12,7 +12,7 @@
  * When all blocks of a launch have called let_next_launch_begin(), or have
  * ended, the next launch takes the places that they leave free, and waits
  * there. Small kernels do it first of all, few workgroups that make a whole
- * product (nvidia/mat_vec/mat_vec_sweep.h) at their last sums. So do tiles that
+ * product (nvidia/mat_vec/mat_vec_loop.h) at their last sums. So do tiles that
  * fill a multiprocessor (nvidia/gemm/wgmma_tile.h). Other products of many
  * blocks do not: the call takes a time of its own there, 4 to 6 % of a short
  * one's on an H200.

@@ -7,16 +7,15 @@
 #endif
 
 /*
- * A way to make N columns: `rows` of a job, whether the first workgroups work,
- * Lds, and run(lds, m, row0), which makes rows row0 .. row0 + rows - 1.
- * with_way() tells fn which one it is for this launch: for rows of ncols
- * columns, where `odd` has the low bits of all addresses and strides.
- *
  * mat_vec_job() does the job of a workgroup that was launched for Launched of
- * nrows rows of each of `planes` matrices, if it has one; make() makes its
- * MatVec. From sm_80 on a grid for one column, but for Q8_0's, may have fewer
- * workgroups: then it is compact, all of them work, and each goes on with the
- * rows that the grid leaves.
+ * nrows rows of each of `planes` matrices, if it has one, for rows of ncols
+ * columns; make() makes its MatVec, and `odd` has the low bits of all addresses
+ * and strides. From sm_80 on a grid for one column may have fewer workgroups:
+ * then it is compact, all of them work, and each goes on with the rows that the
+ * grid leaves.
+ *
+ * Below sm_80 a way is the `rows` of a job, Lds, and run(lds, m, row0), which
+ * makes rows row0 .. row0 + rows - 1.
  */
 #if KPK_SM < 80
 template <class F, int N, int Rows> struct VecWay {

@@ -328,16 +328,16 @@ template <> struct WideChunk<Q3_K> {
     }
 };
 
-/* ---- columns of a sweep ---- */
+/* ---- columns of a BulkFeed ---- */
 
 /* A lane's columns: `span` Q8_1 blocks of each of N columns; `chunks` lanes
  * share a block of F. With one or two columns, quants are masked in place. */
 template <class F, int N, bool Wide = N <= 2 && has_wide_chunk<F>>
-struct SweepColumns : ColumnChunks<F, N, N <= 2> {
+struct WideColumns : ColumnChunks<F, N, N <= 2> {
     static constexpr int span = 1, chunks = F::chunks;
 };
 
-template <class F, int N> struct SweepColumns<F, N, true> {
+template <class F, int N> struct WideColumns<F, N, true> {
     static constexpr int span = 2, chunks = F::chunks / span;
     static constexpr u32 mask = WideChunk<F>::mask;
 

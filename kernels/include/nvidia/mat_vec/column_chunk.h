@@ -20,8 +20,6 @@
  *   add()   acc plus the product of the lane's chunk of a row in LDS
  */
 /* Q8_0 has nothing to unpack. */
-template <class F> constexpr bool has_column_chunk = F::bytes < F::elems;
-
 template <class F> struct ColumnChunk {
     static constexpr u32 mask = ~0u;
 
