@@ -280,19 +280,42 @@ if [ -z "$cargo" ]; then
     finish
 fi
 example own_rust
+sed -i "s,PREFIX,$prefix," Cargo.toml
 cargo_build() {
     alone env PATH="$(dirname "$cargo"):$PATH" CARGO_HOME="$WORK/cargo" \
         "$cargo" build --offline
 }
+by_type_and_by_name() { # y by each
+    printf 'y[999] = %s\ny[999] = %s' "$@"
+}
 check "cargo: builds" cargo_build
-on_each_device "cargo: runs" "y[999] = 1998.5" target/debug/saxpy
+on_each_device "cargo: runs" "$(by_type_and_by_name 1998.5 3996.5)" target/debug/saxpy
 sed -i 's/2.0f/3.0f/' kernels/factor.h
 check "cargo: builds after a kernel's header changed" cargo_build
-on_each_device "cargo: which is in the program" "y[999] = 2997.5" \
+on_each_device "cargo: which is in the program" "$(by_type_and_by_name 2997.5 5994.5)" \
     target/debug/saxpy
 touch "$WORK/mark"
 check "cargo: builds with nothing to do" cargo_build
 check "cargo: nothing to do makes nothing" sh -c \
     "[ -z \"\$(find target -name '*.a' -newer '$WORK/mark')\" ]"
+
+# The crate's page, as it stands: a program with kpack's own kernels.
+page=$ROOT/src/rust/kpack/README.md
+from_page() { # language: the page's first text in it
+    awk -v fence="\`\`\`$1" '$0 == fence { take = 1; next } /^```/ && take { exit } take' "$page"
+}
+mkdir -p "$WORK/minutes/src" && cd "$WORK/minutes" || exit 1
+{
+    printf '[package]\nname = "minutes"\nversion = "1.0.0"\nedition = "2021"\n\n'
+    from_page toml | sed "s,/usr/local,$prefix,"
+} >Cargo.toml
+from_page ignore >src/main.rs
+check "cargo: the crate's page builds" cargo_build
+for device in gfx942 gfx1100; do
+    check "cargo: and runs on $device" sh -c "KPK_SIM_DEVICES=$device LD_LIBRARY_PATH='$sim' \
+        target/debug/minutes | grep -x '.*: c\[999\] = 999.5'"
+done
+check "cargo: and links one module" sh -c "'$prefix/bin/kpack' list target/debug/minutes >'$WORK/modules' &&
+    grep -q vector_add '$WORK/modules' && ! grep -q affine '$WORK/modules'"
 cd "$ROOT" || exit 1
 finish

@@ -1,33 +1,31 @@
 //! main.rs - y = 2 x + y on the GPU
 
-mod kpack;
-use kpack::{Arg, Gpu, Shape};
+use kpack::{launch, Instance, Shape};
 
-fn run() -> Result<f32, String> {
-    const N: usize = 1000;
-    let x: Vec<f32> = (0..N).map(|i| i as f32).collect();
-    let mut y = vec![0.5f32; N];
-
-    // SAFETY: constant data of the archive that build.rs made.
-    let gpu = Gpu::open(unsafe { &kpack::kpk_mine }, 0)?;
-    let saxpy = gpu.kernel("saxpy")?;
-    let dx = gpu.upload(&x)?;
-    let dy = gpu.upload(&y)?;
-    let shape = Shape { grid: [(N as u32 + 255) / 256, 1, 1], block: [256, 1, 1], shared_nbytes: 0 };
-
-    gpu.launch(saxpy, &shape, &[Arg::of(&(N as u32)), Arg::of(&dx), Arg::of(&dy)])?;
-    gpu.download(dy, &mut y)?;
-    gpu.free(dx)?;
-    gpu.free(dy)?;
-    Ok(y[N - 1])
+mod mine {
+    include!(concat!(env!("OUT_DIR"), "/rust/mine.rs"));
 }
 
-fn main() {
-    match run() {
-        Ok(last) => println!("y[999] = {last}"),
-        Err(message) => {
-            eprintln!("{message}");
-            std::process::exit(1);
-        }
-    }
+fn main() -> kpack::Result<()> {
+    const N: usize = 1000;
+    let x: Vec<f32> = (0..N).map(|i| i as f32).collect();
+    let shape = Shape::d1(N as u64, 256);
+
+    let gpu = Instance::open(mine::pack())?;
+    let stream = gpu.new_stream()?;
+    let x = stream.upload(&x)?;
+    let mut y = stream.upload(&[0.5f32; N])?;
+
+    // By a typed method: what is no saxpy(u32, const float *, float *) does not compile.
+    let kernels = mine::saxpy::Kernels::get(&gpu)?;
+    // SAFETY: the kernel touches N elements of both.
+    unsafe { kernels.saxpy(&shape, &stream, N as u32, &x, &mut y)? };
+    println!("y[999] = {}", y.to_vec()?[N - 1]);
+
+    // The same by name: kpack checks the number and sizes of arguments.
+    let saxpy = gpu.kernel("saxpy")?;
+    // SAFETY: likewise.
+    unsafe { launch!(saxpy, shape, stream; N as u32, &x, &mut y)? };
+    println!("y[999] = {}", y.to_vec()?[N - 1]);
+    Ok(())
 }
