@@ -12,6 +12,7 @@
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
 #   tests/asm/                 hand-written kernels, imported and run
 #   tests/aiter/               AMD's, imported and run (aiter.mk), by hand
+#   tests/candle/              candle's own tests (candle.mk), by hand
 #   tests/demo/                the demo of `make demo` (demo.mk)
 #   tests/model/               a language model on the pack (model.mk)
 #   tests/matrix/              the wave-level product of matrix/unit.h
@@ -110,6 +111,7 @@ include tests/random/random.mk
 include tests/attention/attention.mk
 include tests/asm/asm.mk
 include tests/aiter/aiter.mk
+include tests/candle/candle.mk
 include src/model/model.mk
 include tests/fuzz/fuzz.mk
 include tests/demo/demo.mk
@@ -160,6 +162,7 @@ check-all: ## run all that a release needs, for hours: check FULL=1, and the goa
 	@$(MAKE) --no-print-directory check-weak
 	@$(MAKE) --no-print-directory corpus-all
 	@$(MAKE) --no-print-directory check-aiter
+	@$(MAKE) --no-print-directory check-candle
 	@$(MAKE) --no-print-directory model-data
 	@$(MAKE) --no-print-directory check-model
 

@@ -38,6 +38,7 @@ LIMITS = {
     "tests/aiter":            (2, 2),
     "tests/bench":            (2, 2),
     "tests/build":            (2, 2),
+    "tests/candle":           (2, 2),
     "tests/fuzz":             (2, 2),
     "tests/kernels":          (2, 2),
     "tests/matrix":           (2, 2),

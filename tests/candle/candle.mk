@@ -1,0 +1,8 @@
+# candle.mk - candle's own tests on kpack, by crates of Rust's registry
+#
+# make check takes none of it: Cargo compiles 200 crates, for minutes.
+
+CANDLE_DEVICES ?= gfx942 gfx1100## processors of make check-candle, or card: the machine's GPU
+check-candle: $(B)/libkpack.a $(if $(filter card,$(CANDLE_DEVICES)),,sim) ## run candle's CUDA tests, unchanged, on kpack (CANDLE_DEVICES=)
+	@tests/candle/run.py $(B) $(CANDLE_DEVICES)
+.PHONY: check-candle
