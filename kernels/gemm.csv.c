@@ -145,9 +145,17 @@ static const struct warpgroup_tile {
 enum {
     NUM_WARPGROUP_TILES = sizeof(warpgroup_tiles) / sizeof(warpgroup_tiles[0])
 };
-_Static_assert(KPK_NUM_TILES_128 <= 16 && KPK_NUM_TILES_64 <= 16 &&
-                   KPK_NUM_TILES_8 <= 16,
-               "LDS tells 16 tiles of a kernel apart");
+/* LDS tells a kernel's tiles apart, and sm_90 has it. */
+#define CHECK(tile, rows, cols, deep, stages, more, ...)                       \
+    _Static_assert(                                                            \
+        KPK_TILE_OF_LDS(KPK_TILE_LDS(tile, rows, cols, deep, stages, more)) == \
+                KPK_TILE_##tile &&                                             \
+            KPK_TILE_LDS(tile, rows, cols, deep, stages, more) <= 227 * 1024,  \
+        #tile);
+KPK_GEMM_TILES_128(CHECK)
+KPK_GEMM_TILES_64(CHECK)
+KPK_GEMM_TILES_8(CHECK)
+#undef CHECK
 /* 128x256x4 where A does not lie along K and rows are many: faster, alone and
  * shared by two */
 static const struct cost many_rows = {

@@ -74,9 +74,9 @@ enum { KPK_B_ANY, KPK_B_ALONG, KPK_B_ACROSS };
 
 /* tiles' numbers: KPK_TILE_128x256x4 ... */
 #define KPK_TILE_NUMBER(tile, ...) KPK_TILE_##tile,
-enum { KPK_GEMM_TILES_128(KPK_TILE_NUMBER) KPK_NUM_TILES_128 };
-enum { KPK_GEMM_TILES_64(KPK_TILE_NUMBER) KPK_NUM_TILES_64 };
-enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) KPK_NUM_TILES_8 };
+enum { KPK_GEMM_TILES_128(KPK_TILE_NUMBER) };
+enum { KPK_GEMM_TILES_64(KPK_TILE_NUMBER) };
+enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) };
 #undef KPK_TILE_NUMBER
 
 /* Bytes of LDS for bf16x3_tile.h: two steps of 64 of K, with three limbs of 2
