@@ -162,7 +162,7 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 
 # ---- the library and the command --------------------------------------------
 
-# Of os_*.c one is for the system that CC compiles for.
+# The system that CC compiles for has one of the os_*.c.
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(filter-out src/os_$(OTHER_OS).c,$(wildcard src/*.c))))
 # What the command reads as the generator does, but for bundles, which need
 # libraries; the command needs the C library alone.
@@ -194,6 +194,18 @@ endif
 $(H)/kpack$(EXE): $(CMD_OBJECTS) $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ $(SYSTEM_LIBS) $(PACK_CODEC_LIBS)
+
+# Visual Studio links no object files of mingw's, but a DLL of these. All public
+# names, packs and modules are exported.
+dll: $(H)/kpack.dll ## for Windows: build kpack.dll, with kpack.def, and kpack.lib for Visual Studio
+$(H)/kpack.def: $(H)/libkpack.a
+	@$(CROSS_PREFIX)nm $< | awk 'BEGIN { print "LIBRARY kpack.dll\nEXPORTS" } \
+	  $$3 ~ /^kpk_/ && $$3 !~ /^kpk_i_/ && $$2 ~ /^[TDR]$$/ { print "  " $$3 ($$2 == "T" ? "" : " DATA") }' >$@
+$(H)/kpack.dll: $(H)/kpack.def
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -shared -static -o $@ $< -Wl,--whole-archive $(H)/libkpack.a -Wl,--no-whole-archive $(SYSTEM_LIBS) $(PACK_CODEC_LIBS)
+	@$(CROSS_PREFIX)dlltool -d $< -D $(@F) -l $(H)/kpack.lib
+.PHONY: dll
 
 ifneq ($(PREBUILT),)
 include tests/dist/dist.mk

@@ -183,6 +183,17 @@ int kpk_error_driver(void);
 typedef struct kpk_pack kpk_pack;
 typedef struct kpk_module kpk_module;
 
+/*
+ * KPK_DATA stands in front of packs and modules. Programs for Windows that link
+ * kpack.dll define KPK_DLL before they include a header of kpack's: data of a
+ * DLL is declared as such.
+ */
+#if defined(_WIN32) && defined(KPK_DLL)
+#define KPK_DATA __declspec(dllimport)
+#else
+#define KPK_DATA
+#endif
+
 /* ------------------------------------------------------------------------ */
 /* Instances: a pack opened on one device                                   */
 

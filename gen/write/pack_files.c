@@ -106,7 +106,7 @@ void pack_write_kernels(FILE *f, const struct codeobj *co)
 static void write_module_name(FILE *f, const char *pack, const char *module)
 {
     fprintf(f,
-            "extern const kpk_module kpk_module_%s__%s;\n"
+            "extern KPK_DATA const kpk_module kpk_module_%s__%s;\n"
             "#ifndef kpk_module_%s\n"
             "#define kpk_module_%s kpk_module_%s__%s\n"
             "#else\n"
@@ -127,7 +127,7 @@ static void open_header(FILE *f, const char *pack)
             "#define KPACK_PACK_%s_H\n\n"
             "#include <kpack.h>\n\n"
             "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-            "extern const kpk_pack kpk_%s;\n\n",
+            "extern KPK_DATA const kpk_pack kpk_%s;\n\n",
             pack, pack, pack);
 }
 
@@ -204,7 +204,7 @@ void pack_write_import_header(FILE *f, const char *pack,
         }
         fprintf(f,
                 "/* code objects: %zu, modules: %zu, tables: %zu */\n"
-                "extern const kpk_pack kpk_%s_%s;\n",
+                "extern KPK_DATA const kpk_pack kpk_%s_%s;\n",
                 nobjects, nmodules, count_tables(&parts[i]), pack,
                 parts[i].name);
     }

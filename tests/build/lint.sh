@@ -86,5 +86,11 @@ refuse_include src/hip.c sim/isa/insn.h 'includes src/sim/isa/insn.h; src may us
 refuse_include src/base/msgpack_scan.h kpak.h 'includes src/base/kpak.h'
 printf 'void sha256_final(void);\n' >>"$WORK/tree/src/base/kpak.h"
 printf 'void sha256_final(void)\n{\n}\n' >>"$WORK/tree/src/base/sha256.c"
+for line in 'include <pthread.h>' 'ifdef _WIN32'; do
+    cp src/hip.c "$WORK/tree/src/hip.c"
+    printf '#%s\n' "$line" >>"$WORK/tree/src/hip.c"
+    refuse "#$line in hip.c" ' is for *_posix.c and *_windows.c' python3 -B tests/build/rooms.py "$WORK/tree"
+done
+cp src/hip.c "$WORK/tree/src/hip.c"
 refuse "a function of another file" 'src/base/kpak.h: declares sha256_final() of src/base/sha256.c' python3 -B tests/build/rooms.py "$WORK/tree"
 finish

@@ -1,5 +1,5 @@
 """rooms.py - which folder includes which, no circle of includes, a header for
-each file
+each file, a system's headers in files for that system
 
 usage: rooms.py [TREE]
 
@@ -8,7 +8,8 @@ it may include. Inside and across rooms no includes go in a circle. A unit is
 NAME.c with NAME.h, so a.h -> b.h is a circle if b.c includes a.h. Prints each
 include against the table and each circle, with file and line. So that includes
 tell who uses whom, a header declares functions of its own NAME.c alone; LISTS
-has the exceptions.
+has the exceptions. In the rooms PORTABLE only *_posix.c, *_windows.c and the
+headers SYSTEM include what POSIX or Windows alone has, or ask for Windows.
 
 Only #include "..." of files in the tree counts: headers that the build makes
 and headers of the system belong to no room.
@@ -59,6 +60,14 @@ ROOMS = {
 READ = ("include", "src", "gen", "kernels", "tests/sim")
 # -I of the builds
 PATHS = ("src", "gen", "include", "kernels/include", "tests")
+
+# Rooms whose files compile for every system, but for *_posix.c and *_windows.c,
+# and the headers there that know one.
+PORTABLE = ("src", "src/base", "src/cmd")
+SYSTEM = ("src/os.h", "src/base/utf16.h", "src/base/keyed_hash.h")
+OF_A_SYSTEM = re.compile(
+    r"^[ \t]*#[ \t]*(?:include[ \t]+<((?:sys/[a-z]+|pthread|unistd|dlfcn|link|"
+    r"dirent|fcntl|fnmatch|elf|windows|io|direct)\.h)>|.*\b(_WIN32)\b)", re.M)
 
 # Headers that declare functions of several files: a library's interface, the
 # commands of a program, what each system has a file for.
@@ -154,6 +163,19 @@ def foreign(tree):
                     yield f"{path}: declares {name}() of {min(have)}"
 
 
+def of_a_system(tree):
+    """files that only one system compiles, and should be for all"""
+    for path in files(tree):
+        if room_of(path) not in PORTABLE or path in SYSTEM or \
+                path.endswith(("_posix.c", "_windows.c")):
+            continue
+        with open(os.path.join(tree, path), encoding="utf-8") as file:
+            for header, macro in OF_A_SYSTEM.findall(file.read()):
+                if (path, header) != ("src/base/elf_types.h", "elf.h"):
+                    yield (f"{path}: {header or macro} is for *_posix.c and "
+                           "*_windows.c")
+
+
 def wrong(tree):
     rows = list(ROOMS)
     for room, may in ROOMS.items():
@@ -171,6 +193,7 @@ def wrong(tree):
             may = ROOMS.get(room, "").replace(" ", ", ") or "no other room"
             yield f"{path}:{line}: includes {target}; {room} may use {may}"
     yield from foreign(tree)
+    yield from of_a_system(tree)
     for circle in circles(edges):
         yield "circle:\n" + "\n".join("    " + edges[pair] for pair in circle)
 

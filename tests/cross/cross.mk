@@ -29,7 +29,7 @@ ADDING_HIP := $(H)/test/cross/$(if $(KPACK_WINDOWS),amdhip64_7.dll,libamdhip64.s
 $(ADDING_HIP): tests/unit/fake_hip.c tests/unit/fake_hip.h src/hip_api.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) -Itests/unit -DFAKE_HIP_ADDS -shared -o $@ $< $(LDFLAGS) $(SYSTEM_LIBS)
-cross-tests: all $(UNIT_TESTS) $(ADDING_HIP)
+cross-tests: all $(if $(EXE),dll) $(UNIT_TESTS) $(ADDING_HIP)
 	@$(call RUN_TESTS,CC='$(CC)' RUN_BY='$(RUN_BY)' EXE='$(EXE)' HIP=$(ADDING_HIP)) $(UNIT_TESTS) tests/cross/cross.sh
 
 $(CROSS_MACHINES:%=check-cross-%): check-cross-%:

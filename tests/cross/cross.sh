@@ -17,6 +17,9 @@ here() { # PROGRAM WORD...: runs it
 with_hip() { # the same with the driver
     KPK_HIP_LIBRARY=$hip here "$@"
 }
+refused() { # PROGRAM: it does not run
+    ! here "$@" 2>"$WORK/refused"
+}
 prints() { # TEXT COMMAND...: all that it prints, line ends of either world
     wanted=$1
     shift
@@ -90,6 +93,22 @@ fi
 check "standard output has the bytes" sh -c '$RUN_BY "$1" extract vector_add gfx90a -o - | cmp - "$2"' - \
     "$kpack" "$B/hsaco/gfx90a/vector_add.hsaco"
 
+# ---- a DLL, for compilers that do not link mingw's object files ----
+
+# Its data is imported as Visual Studio does it, not as mingw's linker can.
+if [ -n "$EXE" ]; then
+    check "README's program with kpack.dll" compile "$WORK/by_dll$EXE" -DKPK_DLL -I"$B/include" -Iinclude "$H/kpack.lib" \
+        -Wl,--disable-auto-import
+    check "without the DLL it does not start" refused "$WORK/by_dll$EXE"
+    cp "$H/kpack.dll" "$WORK/"
+    check "with it, it adds" prints 'c[999] = 999.5' with_hip "$WORK/by_dll$EXE"
+    check "list of the DLL" says "vector_add  gfx90a" here "$kpack" list "$H/kpack.dll"
+    "${CC%gcc}objdump" -p "$H/kpack.dll" >"$WORK/exports"
+    check "the DLL exports kpk_candle and no name that is not ours" awk \
+        '/Name Pointer. Table/ { on = 1; next } on && !NF { exit } on && $NF == "kpk_candle" { has = 1 }
+         on && $NF !~ /^kpk_/ { print; other = 1 } END { exit other || !has }' "$WORK/exports"
+fi
+
 # ---- code objects that the assembler reads ----
 
 check "EMBED=incbin" plain_make B="$WORK/incbin" CC="$CC" EMBED=incbin KPACK_GEN="$ROOT/$B/kpack-gen" MODULES=vector_add ARCHS=gfx90a lib
@@ -106,5 +125,16 @@ flags() { PKG_CONFIG_PATH=$WORK/prefix/lib/pkgconfig pkg-config --cflags --libs 
 # shellcheck disable=SC2046 # words
 check "README's program by pkg-config" compile "$WORK/installed$EXE" $(flags)
 check "adds from there" prints 'c[999] = 999.5' with_hip "$WORK/installed$EXE"
+
+# ---- the archive without compilers for GPUs ----
+
+check "make dist" plain_make B="$B" CC="$CC" MODULES='vector_add affine' ARCHS=gfx90a CFLAGS=-O2 ${EXE:+LDFLAGS=-static} dist
+tar -C "$WORK" -xzf "$(echo "$B"/kpack-*.tar.gz)"
+check "it builds from its archive" plain_make -C "$(echo "$WORK"/kpack-*)" CC="$CC" ${EXE:+LDFLAGS=-static}
+built=$(echo "$WORK"/kpack-*)/build
+# shellcheck disable=SC2086 # words
+check "README's program with it" compile "$WORK/from_archive$EXE" -I"$built/include" -I"$(echo "$WORK"/kpack-*)/include" "$built/libkpack.a" $libs
+check "adds, too" prints 'c[999] = 999.5' with_hip "$WORK/from_archive$EXE"
+check "its command runs" says "vector_add        1" here "$built/kpack$EXE" list
 
 finish

@@ -403,6 +403,12 @@ static int in_process_privately(void)
     return 0;
 }
 
+#ifdef __aarch64__
+#define DEBIANS_FOLDER "/usr/lib/aarch64-linux-gnu"
+#else
+#define DEBIANS_FOLDER "/usr/lib/x86_64-linux-gnu"
+#endif
+
 /* Without a variable: the driver's name, then folders that the loader may not
  * know. */
 static int no_file(void)
@@ -411,8 +417,10 @@ static int no_file(void)
 
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_DRIVER);
     EXPECT(says("no CUDA driver: there is no libcuda.so.1 (libcuda.so.3: "));
-    EXPECT(strstr(opened, "libcuda.so.3 libcuda.so.2 libcuda.so.1 libcuda.so "
-                          "/usr/lib/x86_64-linux-gnu/libcuda.so.3 "));
+    EXPECT(strstr(
+        opened,
+        "libcuda.so.3 libcuda.so.2 libcuda.so.1 libcuda.so " DEBIANS_FOLDER
+        "/libcuda.so.3 "));
     EXPECT(strstr(opened, " /usr/lib/wsl/lib/libcuda.so.1 "));
     *opened = '\0';
     speechless = true;
