@@ -42,7 +42,7 @@ NVIDIA  ?=## 1: make deps installs the CUDA compiler, too, if there is none
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
 RUN_BY  ?=## what runs programs of CC's machine here: 'qemu-aarch64 -L /usr/aarch64-linux-gnu' (default: nothing)
-HOSTCC  ?= $(if $(CROSS_PREFIX),cc,$(CC))## C compiler of the build's own tools, which run here (default: CC, or cc where CC is PREFIX-gcc)
+HOSTCC  ?= $(if $(KPACK_CROSS),cc,$(CC))## C compiler of the build's own tools, which run here (default: CC, or cc where CC is PREFIX-gcc)
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
 DEVICES ?= $(BUILT_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS, by name)
 B       ?= build## folder of everything that is built
@@ -57,17 +57,6 @@ override B := $(or $(strip $(B)),build)
 # target. GPUs of gfx125x are not simulated, or not wholly.
 WIDE_DEVICES := gfx906,gfx908,gfx90a,gfx950,gfx1012,gfx1036,gfx1151,gfx1200
 BUILT_DEVICES = $(if $(filter wide wide-amd,$(ARCHS)),$(WIDE_DEVICES),$(KPACK_DEVICES))
-
-# CC=aarch64-linux-gnu-gcc compiles for another machine, and its ar is beside it.
-CROSS_PREFIX := $(patsubst %gcc,%,$(filter %-gcc,$(lastword $(CC))))
-ifneq ($(CROSS_PREFIX),)
-ifeq ($(origin AR),default)
-AR := $(CROSS_PREFIX)ar
-endif
-endif
-# Tools take the user's flags where one compiler makes all.
-HOSTCFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),-O2,$(CFLAGS))
-HOSTLDFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),,$(LDFLAGS))
 
 # As many jobs as processors, or the jobs of the make above this one. A -j on
 # the command line comes later and wins.
@@ -121,6 +110,9 @@ include gen/make/kpack.mk
 H := $(B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+# Tools take the user's flags where one compiler makes all.
+HOSTCFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),-O2,$(CFLAGS))
+HOSTLDFLAGS := $(if $(filter-out $(CC),$(HOSTCC)),,$(LDFLAGS))
 EXE := $(if $(KPACK_WINDOWS),.exe)
 SYSTEM_LIBS := -pthread $(if $(KPACK_WINDOWS),,-ldl)
 OTHER_OS := $(if $(KPACK_WINDOWS),posix,windows)
@@ -180,7 +172,7 @@ $(eval $(call KPACK_STAMP,$(H)/stamp/lib,$(LIB_OBJECTS) $(PACK_OBJECTS)))
 $(H)/libkpack.a: $(LIB_OBJECTS) $(PACK_OBJECTS) $(H)/stamp/lib $(PACK_HEADER)
 	@rm -f $@
 	@echo "  AR    $@"
-	@$(AR) rcsD $@ $(LIB_OBJECTS) $(PACK_OBJECTS)
+	@$(KPACK_AR) rcsD $@ $(LIB_OBJECTS) $(PACK_OBJECTS)
 	@printf '%s\n' '# Made with $@; do not edit. See REMEMBERED in Makefile.' \
 	  $(foreach v,$(given),$(call remember,$(v))) >$(H)/settings.mk
 
@@ -199,12 +191,12 @@ $(H)/kpack$(EXE): $(CMD_OBJECTS) $(H)/libkpack.a
 # names, packs and modules are exported.
 dll: $(H)/kpack.dll ## for Windows: build kpack.dll, with kpack.def, and kpack.lib for Visual Studio
 $(H)/kpack.def: $(H)/libkpack.a
-	@$(CROSS_PREFIX)nm $< | awk 'BEGIN { print "LIBRARY kpack.dll\nEXPORTS" } \
+	@$(KPACK_CROSS)nm $< | awk 'BEGIN { print "LIBRARY kpack.dll\nEXPORTS" } \
 	  $$3 ~ /^kpk_/ && $$3 !~ /^kpk_i_/ && $$2 ~ /^[TDR]$$/ { print "  " $$3 ($$2 == "T" ? "" : " DATA") }' >$@
 $(H)/kpack.dll: $(H)/kpack.def
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -shared -static -o $@ $< -Wl,--whole-archive $(H)/libkpack.a -Wl,--no-whole-archive $(SYSTEM_LIBS) $(PACK_CODEC_LIBS)
-	@$(CROSS_PREFIX)dlltool -d $< -D $(@F) -l $(H)/kpack.lib
+	@$(KPACK_CROSS)dlltool -d $< -D $(@F) -l $(H)/kpack.lib
 .PHONY: dll
 
 ifneq ($(PREBUILT),)

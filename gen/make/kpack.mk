@@ -658,6 +658,9 @@ endef
 # Windows' object files have no visibility: a program or library of it exports
 # what it says.
 KPACK_WINDOWS := $(or $(findstring mingw,$(CC)),$(findstring windows,$(CC)))
+# CC=aarch64-linux-gnu-gcc compiles for another machine. Its ar is beside it.
+KPACK_CROSS := $(patsubst %gcc,%,$(filter %-gcc,$(lastword $(CC))))
+KPACK_AR = $(if $(filter default,$(origin AR)),$(KPACK_CROSS)ar,$(AR))
 KPACK_CC = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) $(if $(KPACK_WINDOWS),-Wno-attributes) \
   $(if $(filter zstd,$(KPACK_COMPRESSION)),-DKPK_COMPRESSED) -c -o
 # ELF on x86-64 has a section for large data, which linkers put where its size
@@ -772,12 +775,12 @@ endif
 ifndef KPACK_ROOT
 PACK_ARCHIVE := $(KPACK_B)/lib$(PACK).a
 PACK_CFLAGS  := -I$(KPACK_B)/include -I$(KPACK_INCLUDE)
-PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/$(KPACK_LIBDIR) -lkpack -pthread -ldl $(PACK_CODEC_LIBS)
+PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/$(KPACK_LIBDIR) -lkpack $(if $(KPACK_WINDOWS),,-pthread -ldl) $(PACK_CODEC_LIBS)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/archive,$(PACK_OBJECTS)))
 $(PACK_ARCHIVE): $(PACK_OBJECTS) $(KPACK_B)/stamp/archive $(PACK_HEADER) $(PACK_LAUNCHERS)
 	@rm -f $@
 	@echo "  AR    $@"
-	@$(AR) rcsD $@ $(PACK_OBJECTS)
+	@$(KPACK_AR) rcsD $@ $(PACK_OBJECTS)
 
 kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER) $(PACK_LAUNCHERS)
 .PHONY: kpack-pack

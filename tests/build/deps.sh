@@ -81,6 +81,9 @@ check "deps check-unit" gen/deps check-unit
 check "needs cmocka and MPFR" has libcmocka-dev libmpfr-dev
 check "but no lint" lacks clang-tidy
 bare
+check "deps check-cross" gen/deps check-cross
+check "needs other machines' compilers and emulators" has gcc-aarch64-linux-gnu qemu-user gcc-mingw-w64-x86-64 wine64 clang-22 xxd
+bare
 check "deps help clean" gen/deps help clean
 check "needs nothing" nothing_asked
 
@@ -88,6 +91,7 @@ check "needs nothing" nothing_asked
 
 bare
 check "deps" gen/deps
+check "other machines' compilers are for check-cross alone" lacks gcc-mingw-w64-x86-64 qemu-user
 sort "$WORK/installed" >"$WORK/all"
 for goals in check 'demo check' 'a-goal-of-tomorrow' lint; do
     bare
