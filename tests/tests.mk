@@ -57,7 +57,7 @@ $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
 
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
-BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/report_occupancy.c $(addprefix src/cmd/,objfile.c xmalloc.c)
+BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/report_occupancy.c $(addprefix src/cmd/,objfile.c pattern.c xmalloc.c)
 $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(BUILD_TESTED:%.c=$(H)/obj/%.o)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
