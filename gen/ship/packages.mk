@@ -6,8 +6,8 @@
 # kpack.h in front: src/internal.h hides what it declares first.
 
 WHEEL_LIB      := $(B)/wheel/libkpack.so
-WHEEL_EXPORTED := $(wildcard src/*.c) src/cmd/main.c src/cmd/own_pack.c
-WHEEL_OBJECTS  := $(WHEEL_EXPORTED:%.c=$(B)/wheel/obj/%.o)
+WHEEL_EXPORTED := $(LIB_OBJECTS) $(H)/obj/src/cmd/main.o $(H)/obj/src/cmd/own_pack.o
+WHEEL_OBJECTS  := $(WHEEL_EXPORTED:$(H)/obj/%=$(B)/wheel/obj/%)
 $(B)/wheel/obj/src/cmd/%.o: OBJ_CFLAGS = -Dmain=kpk_command -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(B)/wheel/obj/src/cmd/own_pack.o: $(PACK_HEADER) $(B)/stamp/name
 $(B)/wheel/obj/%.o: %.c $(B)/stamp/cc
@@ -16,17 +16,18 @@ $(B)/wheel/obj/%.o: %.c $(B)/stamp/cc
 	@$(CC) $(filter-out -fvisibility=hidden,$(KPK_CFLAGS)) -D_GNU_SOURCE= -include kpack.h $(CFLAGS) $(OBJ_CFLAGS) -MMD -MP -c -o $@ $<
 -include $(WHEEL_OBJECTS:.o=.d)
 
-$(WHEEL_LIB): $(WHEEL_OBJECTS) $(filter-out $(WHEEL_EXPORTED:%.c=$(B)/obj/%.o),$(CMD_OBJECTS)) $(PACK_OBJECTS) gen/ship/wheel.map
+$(WHEEL_LIB): $(WHEEL_OBJECTS) $(filter-out $(WHEEL_EXPORTED),$(CMD_OBJECTS)) $(PACK_OBJECTS) gen/ship/wheel.map
 	@echo "  LD    $@"
 	@$(CC) -shared -pthread $(LDFLAGS) -s -Wl,-Bsymbolic -Wl,-z,defs -Wl,--version-script=gen/ship/wheel.map \
 	  -o $@ $(filter %.o,$^) -ldl $(PACK_CODEC_LIBS)
 
+NO_PACKAGE = $(if $(SAN)$(CROSS_PREFIX),@echo 'make $@ takes no SAN= and no CC= of another machine' >&2; exit 1)
 wheel: $(WHEEL_LIB) $(PACK_LAUNCHERS) ## make a Python wheel with the command and the pack's kernels
-	$(if $(SAN),@echo 'make wheel takes no SAN=' >&2; exit 1)
+	$(NO_PACKAGE)
 	@gen/ship/wheel $(WHEEL_LIB) $(VERSION) $(B) $(PACK_LAUNCHERS)
 
 deb: all sim $(KPACK_COMPRESS) ## make Debian packages: libkpack-dev, kpack, kpack-sim
-	$(if $(SAN),@echo 'make deb takes no SAN=' >&2; exit 1)
+	$(NO_PACKAGE)
 	@gen/ship/deb $(B) $(B) $(PACK) $(VERSION) $(PACK_LAUNCHERS)
 
 .PHONY: wheel deb
