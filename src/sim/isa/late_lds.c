@@ -25,7 +25,7 @@ static unsigned sources(struct wave *w, const struct insn *in,
 {
     unsigned n = 0;
 
-    for (unsigned k = sim_first_source(in); k < in->nops; k++)
+    for (unsigned k = in->waits.first_read; k < in->nops; k++)
         for (unsigned i = 0; i < (in->op[k].width ? in->op[k].width : 1u);
              i++) {
             vreg *r = register_of(w, &in->op[k], i);

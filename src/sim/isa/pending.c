@@ -200,7 +200,7 @@ static bool allows_register(struct wave *w, const struct insn *in,
 static bool allows_operands(struct wave *w, const struct insn *in)
 {
     const uint64_t lanes = in->waits.all_lanes ? w->full : w->mask;
-    const unsigned first = sim_first_source(in);
+    const unsigned first = in->waits.first_read;
 
     for (unsigned k = 0; k < in->nops; k++) {
         const struct registers r = registers_of(&in->op[k]);

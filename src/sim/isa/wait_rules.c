@@ -251,6 +251,20 @@ static enum lds_use lds_use_of(const char *name, const struct insn *in)
                : LDS_LATE;
 }
 
+/* Rows of atomics serve two forms: without a result op[0] is a source. Those of
+ * buffers, images and scalar memory return the result in their data. */
+static unsigned first_read(const char *name, const struct insn *in,
+                           bool returns)
+{
+    const bool in_data = !begins(name, "global_") && !begins(name, "flat_");
+
+    if (!in->row)
+        return 0;
+    return strstr(name, "_atomic_") && (!returns || in_data)
+               ? 0
+               : sim_first_source(in);
+}
+
 struct waits sim_waits_of(const char *name, const struct insn *in,
                           const struct sim_target *target)
 {
@@ -262,6 +276,7 @@ struct waits sim_waits_of(const char *name, const struct insn *in,
     for (unsigned k = 0; k < 2; k++)
         w.holds[k] = counter_holds((enum counter)w.counter[k], target);
     w.returns &= w.counter[0] != COUNTER_NONE;
+    w.first_read = (uint8_t)first_read(name, in, w.returns);
     w.lds = (uint8_t)lds_use_of(name, in);
     w.reads_vcc = begins(name, "s_cbranch_vcc") || begins(name, "v_div_fmas");
     w.all_lanes = in->dpp.kind != DPP_NONE || in->class == CLASS_MATRIX ||

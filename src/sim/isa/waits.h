@@ -54,6 +54,7 @@ struct waits {
     uint8_t holds[2];   /* operations that each can count */
     uint8_t type;       /* enum load_type */
     uint8_t lds;        /* enum lds_use */
+    uint8_t first_read; /* of op[]; those in front are written alone */
     bool returns;       /* op[0] is written when the operation completes */
     bool all_lanes;     /* it reads lanes that EXEC switches off */
     bool reads_vcc;     /* without naming it; M0 and EXEC no load can write */

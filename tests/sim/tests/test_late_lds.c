@@ -276,6 +276,15 @@ static const struct {
      "v_mov_b32 v9, 0\n"
      "s_waitcnt vmcnt(0) lgkmcnt(0)",
      FORBIDDEN},
+    {"gfx1030",
+     FLAT_PLACE "flat_atomic_add v[8:9], v3\n"
+                "v_mov_b32 v8, 0\n"
+                "s_waitcnt lgkmcnt(0)\n"
+                "s_waitcnt_vscnt null, 0x0\n"
+                "s_barrier\n"
+                "ds_read_b32 v5, v2\n"
+                "s_waitcnt lgkmcnt(0)",
+     FORBIDDEN},
     /* M0 of an operation is M0 at its issue */
     {"gfx942",
      "v_readfirstlane_b32 s6, v1\n"

@@ -224,6 +224,16 @@ static const struct {
      "global_atomic_add v2, v1, v1, s[4:5] sc0\n"
      "v_mov_b32 v3, v2",
      "'s_waitcnt vmcnt(0)' is missing"},
+    {"gfx942",
+     "global_load_dword v2, v1, s[4:5]\n"
+     "global_atomic_add v2, v1, s[4:5]",
+     "reads v2"},
+    {"gfx1030",
+     ".set i, 8\n"
+     ".rept 4\ns_mov_b32 s[i], 0\n.set i, i + 1\n.endr\n"
+     "buffer_load_dword v2, off, s[8:11], 0\n"
+     "buffer_atomic_add v2, off, s[8:11], 0 glc",
+     "reads v2"},
     {"gfx1201",
      "global_atomic_add_u32 v2, v1, v1, s[4:5] th:TH_ATOMIC_RETURN\n"
      "s_wait_storecnt 0x0\n"
