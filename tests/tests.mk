@@ -171,8 +171,9 @@ check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs tha
 	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_RACES=1 KPK_SIM_UNINIT=1) $(call longest_first,$(KERNEL_TESTS))
 
 WEAK_SEED ?= 2## the seed of make check-weak; 0: everything as late as may be
-check-weak: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
-	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)) $(call longest_first,$(KERNEL_TESTS)) tests/build/mutants.sh
+weak_tests = $(KERNEL_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS)
+check-weak: sim $(weak_tests) ## run kernels, the corpus and programs on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
+	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)) $(call longest_first,$(weak_tests)) tests/build/mutants.sh
 
 # In full what tests/build/wide.sh takes a sample of.
 WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
