@@ -160,6 +160,7 @@ check-all: ## run all that a release needs, for hours: check FULL=1, and the goa
 	@$(MAKE) --no-print-directory check-wide
 	@$(MAKE) --no-print-directory check-races
 	@$(MAKE) --no-print-directory check-weak
+	@$(MAKE) --no-print-directory check-litmus
 	@$(MAKE) --no-print-directory corpus-all
 	@$(MAKE) --no-print-directory check-aiter
 	@$(MAKE) --no-print-directory check-candle
@@ -173,7 +174,10 @@ check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs tha
 WEAK_SEED ?= 2## the seed of make check-weak; 0: everything as late as may be
 weak_tests = $(KERNEL_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS)
 check-weak: sim $(weak_tests) ## run kernels, the corpus and programs on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
-	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)) $(call longest_first,$(weak_tests)) tests/build/mutants.sh
+	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)$(KPACK_COMMA)registers$(KPACK_COMMA)lds) $(call longest_first,$(weak_tests)) tests/build/mutants.sh
+
+check-litmus: $(H)/test/sim/test_litmus ## look for forbidden outcomes of the memory model's litmus tests in 10,000 seeds
+	@KPK_LITMUS_SEEDS=10000 $<
 
 # In full what tests/build/wide.sh takes a sample of.
 WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
@@ -181,4 +185,4 @@ check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS) ## test the kernels on a simulated
 	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
 	@$(call RUN_TESTS,$(call on_simulated,$(WIDE_DEVICES))) $(call longest_first,$(WIDE_TESTS))
 
-.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak check-wide
+.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak check-litmus check-wide

@@ -30,6 +30,32 @@ static bool is_word(const char *name, const char *word)
     return text && strcmp(text, word) == 0;
 }
 
+/* A seed, and the parts that it is for. */
+static void read_weak(void)
+{
+    static const struct {
+        const char *name;
+        unsigned part;
+    } words[] = {{"registers", 0}, {"lds", WEAK_LDS}, {"caches", WEAK_CACHES}};
+    const char *p = getenv("KPK_SIM_WEAK");
+    char *end;
+
+    config.weak = 1;
+    config.weak_parts = WEAK_ALL;
+    if (!p || !*p)
+        return;
+    config.weak = strtoull(p, &end, 0);
+    if (*end == ',')
+        config.weak_parts = 0;
+    for (p = end; *p == ','; p += strcspn(p, ",")) {
+        p++;
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+            if (strcspn(p, ",") == strlen(words[i].name) &&
+                strncmp(p, words[i].name, strlen(words[i].name)) == 0)
+                config.weak_parts |= words[i].part;
+    }
+}
+
 static void read_environment(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -46,7 +72,7 @@ static void read_environment(void)
     config.barriers = (unsigned)number("KPK_SIM_BARRIERS", 1);
     config.dropped = number("KPK_SIM_DROPPED", 0) != 0;
     config.large_bar = number("KPK_SIM_LARGE_BAR", 0) != 0;
-    config.weak = number("KPK_SIM_WEAK", 1);
+    read_weak();
     config.trace = number("KPK_SIM_TRACE", 0) != 0;
     config.trace_waits = is_word("KPK_SIM_TRACE", "waits");
     config.slice = number("KPK_SIM_SLICE", SLICE);

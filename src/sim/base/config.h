@@ -8,12 +8,13 @@
  *                          nothing wrote (default 0)
  *   KPK_SIM_RACES=0|1      report data races: in LDS between waves, in memory
  *                          between workgroups (default 0)
- *   KPK_SIM_WEAK=SEED      complete memory operations no earlier than a card
- *                          must, see isa/pending.h; 1: at once (default)
- *   KPK_SIM_BARRIERS=0|1|2 barriers that not all work-items reach: 0 silent, 1
- *                          ended waves are warned of, 2 an error (default 1)
- *   KPK_SIM_LARGE_BAR=0|1  let the host reach device memory (default 0)
- *   KPK_SIM_SLICE=N        instructions of a wave before the next one's turn
+ *   KPK_SIM_WEAK=SEED[,PART,...]
+ *                          complete memory operations no earlier than a card
+ *                          must, see isa/pending.h; 1: at once (default).
+ * Parts: registers, lds, caches; else all KPK_SIM_BARRIERS=0|1|2 barriers that
+ * not all work-items reach: 0 silent, 1 ended waves are warned of, 2 an error
+ * (default 1) KPK_SIM_LARGE_BAR=0|1  let the host reach device memory (default
+ * 0) KPK_SIM_SLICE=N        instructions of a wave before the next one's turn
  *                          (default 64); 1: all step by step
  *   KPK_SIM_MAX_INSNS=N    instructions a wave may execute (default 2^33)
  *   KPK_SIM_TRACE=1|waits  print every executed instruction to stderr, or
@@ -25,6 +26,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Registers are always watched. */
+enum weak_part { WEAK_LDS = 1, WEAK_CACHES = 2, WEAK_ALL = 3 };
+
 struct sim_config {
     unsigned threads;
     bool stats, uninit, races, trace, trace_waits, dropped;
@@ -32,7 +36,8 @@ struct sim_config {
     bool large_bar; /* the host reaches device memory; set before any is made */
     bool bounds, print_bounds; /* count what bounds need; print them */
     uint64_t max_insns, slice;
-    uint64_t weak; /* a seed; 1: operations complete at once */
+    uint64_t weak;       /* a seed; 1: operations complete at once */
+    unsigned weak_parts; /* bits of enum weak_part */
 };
 
 const struct sim_config *sim_config(void);

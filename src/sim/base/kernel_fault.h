@@ -21,6 +21,7 @@ enum sim_fault_kind {
     SIM_FAULT_ILLEGAL_INSN, /* not an instruction, s_endpgm never reached */
     SIM_FAULT_TRAP,         /* s_trap, e.g. __builtin_trap or assert */
     SIM_FAULT_UNWAITED,     /* a register whose load was not waited for */
+    SIM_FAULT_STALE,        /* a load that misses a store; a warning alone */
     SIM_FAULT_DROPPED,      /* the card does nothing, where asked to say so */
     SIM_FAULT_DESCRIPTOR    /* an image's or a sampler's: makes no sense, or is
                                not simulated */

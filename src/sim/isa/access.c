@@ -5,6 +5,7 @@
 #include "../base/pageable.h"
 #include "../base/processor.h"
 #include "fault_report.h"
+#include "late_memory.h"
 #include "lds_marks.h"
 #include "race_order.h"
 #include "scope_rules.h"
@@ -119,7 +120,7 @@ static bool check_groups(struct wave *w, const struct sim_alloc *a,
     static const enum race_access kinds[] = {RACE_READ, RACE_WRITE,
                                              RACE_ATOMIC};
     static const char *const did[] = {"read", "wrote", "updated"};
-    const uint8_t reach = w->insn ? w->insn->reach : 0;
+    const uint16_t reach = w->insn ? w->insn->reach : 0;
     const bool loads = how == ACCESS_READ && reach & REACH_LOAD;
     const bool stores = how == ACCESS_WRITE && reach & REACH_STORE;
     struct race race;
@@ -172,8 +173,9 @@ static void barred(struct wave *w, const struct sim_alloc *a, uint64_t addr,
         (unsigned long long)a->serial, (unsigned long long)a->size, why);
 }
 
-uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
-                         enum access how, int lane)
+const struct sim_alloc *sim_global_place(struct wave *w, uint64_t addr,
+                                         unsigned n, enum access how, int lane,
+                                         uint8_t **bytes)
 {
     const struct sim_alloc *a = sim_mem_find(addr);
     typedef unsigned long long ull;
@@ -225,7 +227,19 @@ uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
     if (w->run->races && !check_groups(w, a, addr, n, how, lane))
         return NULL;
     w->last_hit[how != ACCESS_READ] = a;
-    return a->bytes + offset;
+    *bytes = a->bytes + offset;
+    return a;
+}
+
+uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
+                         enum access how, int lane)
+{
+    uint8_t *bytes = NULL;
+    const struct sim_alloc *a = sim_global_place(w, addr, n, how, lane, &bytes);
+
+    if (a && w->memory)
+        sim_memory_open(w, a, bytes, n, how != ACCESS_READ);
+    return bytes;
 }
 
 /* ---- LDS ---- */

@@ -8,6 +8,12 @@
 
 #include "lane_places.h"
 
+/* The allocation that [addr, addr + n) lies in, and where its bytes are; NULL
+ * after a fault. What caches hold of them is the caller's to mind. */
+const struct sim_alloc *sim_global_place(struct wave *w, uint64_t addr,
+                                         unsigned n, enum access how, int lane,
+                                         uint8_t **bytes);
+
 uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
                          enum access how, int lane);
 
@@ -18,7 +24,7 @@ static inline uint8_t *sim_global(struct wave *w, uint64_t addr, unsigned n,
     const struct sim_alloc *a = w->last_hit[how != ACCESS_READ];
 
     if (a && addr - a->base < a->size && a->size - (addr - a->base) >= n &&
-        !a->freed && !w->run->config.uninit && !w->run->races)
+        !a->freed && !w->run->config.uninit && !w->run->races && !w->memory)
         return a->bytes + (addr - a->base);
     return sim_global_slow(w, addr, n, how, lane);
 }

@@ -9,6 +9,7 @@
 #include "disassemble.h"
 #include "fault_report.h"
 #include "late_lds.h"
+#include "late_memory.h"
 #include "mode.h"
 #include "pending.h"
 #include "work_count.h"
@@ -181,6 +182,8 @@ static void run_one(struct wave *w, struct counts *c)
         return;
     if (!w->fp_default && in->fp && in->fp != w->fp_now)
         sim_mode_obey(w, (enum fp_rule)in->fp);
+    if (w->memory && in->waits.returns)
+        sim_memory_registers(w, in);
     if (w->gpr_idx && (in->class == CLASS_VALU || in->class == CLASS_MATRIX))
         run_indexed(w, in);
     else if (!w->late || !sim_late_takes(w, in))
@@ -189,6 +192,8 @@ static void run_one(struct wave *w, struct counts *c)
         sim_pending_note(w, in);
     if (w->late && w->state != WAVE_FAULTED)
         sim_late_step(w);
+    if (w->memory)
+        sim_memory_step(w, in);
     if (w->absent)
         sim_barrier_check_absent(w, in);
 }

@@ -25,6 +25,7 @@ static const char *const kind_names[] = {
     [SIM_FAULT_ILLEGAL_INSN] = "illegal instruction",
     [SIM_FAULT_TRAP] = "trap",
     [SIM_FAULT_UNWAITED] = "missing wait",
+    [SIM_FAULT_STALE] = "stale read",
     [SIM_FAULT_DROPPED] = "dropped operation",
     [SIM_FAULT_DESCRIPTOR] = "bad descriptor",
 };

@@ -145,7 +145,9 @@ enum {
     /* of memory instructions, see scope_rules.h: */
     F_SLC = 1 << 20, /* slc, nt: not to be kept in caches */
     F_DLC = 1 << 21,
-    F_SCOPE_DEV = 1 << 22 /* gfx12: of the device, or wider */
+    F_SCOPE_SE = 1 << 22,
+    F_SCOPE_DEV = 1 << 23, /* gfx12: of the device, or wider */
+    F_SCOPE_SYS = 1 << 24
 };
 
 typedef void insn_fn(struct wave *w, const struct insn *in);
@@ -248,7 +250,7 @@ struct insn {
     uint32_t extra;      /* result of a special parser (s_getreg, swizzle) */
     struct cost cost;
     struct waits waits;
-    uint8_t reach; /* bits of enum reach */
+    uint16_t reach; /* bits of enum reach */
 } __attribute__((aligned(64)));
 
 /* Index of the first source among the operands. */

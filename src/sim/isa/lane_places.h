@@ -4,6 +4,13 @@
 
 #include "wave.h"
 
+/* How memory and registers correspond. */
+struct form {
+    uint8_t nbytes;
+    bool sign;   /* extends values of 8 and 16 bits by their sign */
+    uint8_t d16; /* 0: whole registers, 1: low half, 2: high half */
+};
+
 enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
 
 enum space {

@@ -3,6 +3,7 @@
 
 #include "fault_report.h"
 #include "late_lds.h"
+#include "late_memory.h"
 #include "race_order.h"
 
 #include <stdio.h>
@@ -252,6 +253,8 @@ static void complete(struct wave *w, enum counter c, unsigned at)
         sim_late_move(w, op->late);
     else if (op->late)
         sim_late_perform(w, op->late);
+    if (w->memory)
+        sim_memory_complete(w, op->memory);
     if (w->run->races)
         sim_order_complete(w, op->insn, &op->times);
     if (!op->returns)
@@ -288,12 +291,28 @@ static void run_down(struct wave *w, enum counter c, unsigned most, bool traced)
         }
 }
 
+/* Operations that a wait completes may be performed in another order. */
+static void perform_what_completes(struct wave *w, const struct waits *waits)
+{
+    const struct pending *p = w->pending;
+
+    for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++)
+        for (unsigned at = 0; waits->most[c] != NO_WAIT && at < p->nqueue[c];
+             at++)
+            if (wait_for(p, (enum counter)c, at) >= waits->most[c])
+                sim_memory_perform(w, p->op[p->queue[c][at]].memory);
+}
+
 static void run_wait(struct wave *w, const struct waits *waits)
 {
+    if (w->memory && sim_caches_late(w->run->caches))
+        perform_what_completes(w, waits);
     for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++)
         if (waits->most[c] != NO_WAIT)
             run_down(w, (enum counter)c, waits->most[c],
                      w->run->config.trace_waits);
+    if (w->memory && waits->most[COUNTER_LOAD] == 0)
+        sim_memory_waited(w);
 }
 
 static unsigned free_slot(struct pending *p)
@@ -334,6 +353,8 @@ static void issue(struct wave *w, const struct insn *in)
         op->late = w->late->moves;
     else if (w->late && in->waits.lds != LDS_NOT)
         op->late = w->late->issued;
+    if (w->memory)
+        op->memory = w->memory->serial;
     if (w->run->races)
         op->times = sim_order_issue(w);
     if (in->op[0].kind == OPERAND_SGPR)

@@ -26,7 +26,8 @@ struct pending_op {
     uint64_t lanes;   /* that get a value */
     uint8_t counters; /* that have not said that it is done; 0: a free slot */
     bool returns;
-    uint64_t late; /* late_lds.h performs up to this number; 0: nothing */
+    uint64_t late;   /* late_lds.h performs up to this number; 0: nothing */
+    uint64_t memory; /* its serial in late_memory.h */
     struct race_times times;
 };
 

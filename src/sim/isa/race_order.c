@@ -46,7 +46,7 @@ bool sim_order_begins_swap(struct wave *w)
     enum { FAR = 32 }; /* instructions */
     const struct operand *at = address_of(w->insn);
     struct race_order *o = &w->order;
-    uint64_t pc = w->pc;
+    uint64_t pc = w->insn_pc + w->insn->size;
 
     if (o->load_pc == w->insn_pc)
         return o->begins_swap;

@@ -20,11 +20,30 @@ enum reach {
     REACH_STORE = 2,       /* if it stores: done when the device has it */
     REACH_WRITES_BACK = 4, /* brings earlier stores to the device */
     REACH_DROPS_L0 = 8,    /* invalidates the compute unit's cache */
-    REACH_DROPS_L1 = 16    /* invalidates what lies between it and the device */
+    REACH_DROPS_L1 = 16,   /* invalidates what lies between it and the device */
+    REACH_DROPS_L2 = 32,   /* invalidates what an L2 has of other memory */
+    REACH_DROPS_SCALAR = 64,
+    REACH_LOAD_GROUP = 128, /* if it loads: past the compute unit's cache */
+    REACH_SYSTEM = 256,     /* past the device's L2, too */
+    REACH_GROUP_ONLY = 512, /* works if a group's waves are on several CUs */
+    REACH_NARROW_WRITE_BACK = 1024, /* a kin that does not reach the device */
+    REACH_NARROW_INVALIDATION = 2048
 };
 
-uint8_t sim_reach_of(const char *name, uint32_t flags,
-                     const struct sim_target *target);
+enum family {
+    FAMILY_GFX9 = 1, /* to gfx90c, but gfx90a */
+    FAMILY_GFX90A = 2,
+    FAMILY_GFX94 = 4, /* gfx940 to gfx942, gfx950 */
+    FAMILY_GFX10 = 8,
+    FAMILY_GFX11 = 16,
+    FAMILY_GFX120 = 32,
+    FAMILY_GFX125 = 64
+};
+
+enum family sim_family_of(const struct sim_target *target);
+
+uint16_t sim_reach_of(const char *name, uint32_t flags,
+                      const struct sim_target *target);
 
 /* The instructions that release to the device and acquire from it, in words. */
 struct scope_rules {

@@ -7,7 +7,9 @@
 #include "clock.h"
 #include "fault_report.h"
 #include "hint.h"
+#include "late_memory.h"
 #include "sop.h"
+#include "stale_read.h"
 #include "vmem.h"
 #include "work_count.h"
 
@@ -24,6 +26,21 @@ static uint64_t offset_of(const struct wave *w, const struct insn *in,
     return sim_src_scalar32(w, o) + (uint64_t)(int64_t)in->offset;
 }
 
+/* What the scalar cache shows. */
+static const uint8_t *read_cached(struct wave *w, uint64_t addr, unsigned n)
+{
+    uint8_t *const shown = (uint8_t *)w->memory->scalar;
+    uint8_t *at;
+    const struct sim_alloc *a =
+        sim_global_place(w, addr, n, ACCESS_READ, -1, &at);
+
+    if (!a)
+        return NULL;
+    sim_caches_read_scalar(w->run->caches, w->memory->cu, a, at, n, shown);
+    sim_stale_check(w, at, n, shown, -1);
+    return shown;
+}
+
 static const uint8_t *scalar_read(struct wave *w, uint64_t addr, unsigned n)
 {
     if (n >= 4 && (addr & 3)) {
@@ -34,7 +51,8 @@ static const uint8_t *scalar_read(struct wave *w, uint64_t addr, unsigned n)
     }
     if (w->flight)
         sim_work_scalar(w, addr, n, false);
-    return sim_global(w, addr, n, ACCESS_READ, -1);
+    return w->memory ? read_cached(w, addr, n)
+                     : sim_global(w, addr, n, ACCESS_READ, -1);
 }
 
 static void put_dwords(struct wave *w, const struct operand *dst,

@@ -2,7 +2,9 @@
 #include "vmem.h"
 #include "fault_report.h"
 #include "late_lds.h"
+#include "late_memory.h"
 #include "lds_marks.h"
+#include "stale_read.h"
 #include "work_count.h"
 
 /* ---- counting ---- */
@@ -157,6 +159,36 @@ static uint8_t *whole(struct wave *w, enum space space, uint64_t at, unsigned n,
                               : sim_global(w, at, n, how, lane);
 }
 
+/* What a load of the running instruction sees of caches. */
+static void read_cached(struct wave *w, const struct sim_alloc *a, uint8_t *at,
+                        unsigned n, uint8_t *buffer, int lane)
+{
+    struct caches *c = w->run->caches;
+    const enum cache_level level = sim_load_level(c, w->insn);
+
+    sim_caches_read(c, w->memory->cu, a, at, n, level, buffer);
+    if (level == LEVEL_CU)
+        sim_stale_check(w, at, n, buffer, lane);
+}
+
+static bool copy_cached(struct wave *w, uint64_t addr, unsigned n,
+                        uint8_t *buffer, enum access how, int lane)
+{
+    uint8_t *at;
+    const struct sim_alloc *a = sim_global_place(w, addr, n, how, lane, &at);
+
+    if (!a)
+        return false;
+    if (how == ACCESS_READ) {
+        sim_memory_order(w, at, n, false);
+        read_cached(w, a, at, n, buffer, lane);
+    } else {
+        sim_memory_store(w, a, at, n, buffer);
+        sim_stale_note(w, at, n, buffer);
+    }
+    return true;
+}
+
 /* Scratch is interleaved by dwords, so it goes piece by piece. */
 static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
                       uint8_t *buffer, enum access how, int lane)
@@ -164,6 +196,8 @@ static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
     uint64_t at = p->at[lane];
     enum space space = space_of(p->space, &at);
 
+    if (space == SPACE_GLOBAL && w->memory)
+        return copy_cached(w, at, n, buffer, how, lane);
     if (space != SPACE_SCRATCH) {
         uint8_t *bytes;
 
@@ -225,7 +259,7 @@ static uint8_t *common_base(const struct wave *w, const struct places *p,
 
     if (p->space == SPACE_LDS)
         return common_lds(w, e, n, how, base);
-    if (!a || a->freed || w->run->config.uninit || w->run->races ||
+    if (!a || a->freed || w->run->config.uninit || w->run->races || w->memory ||
         (p->space != SPACE_GLOBAL && p->space != SPACE_FLAT) || a->size < n)
         return NULL;
     *base = a->base;
@@ -322,6 +356,73 @@ static void fast_load(const struct wave *w, const struct places *p,
     }
 }
 
+static void put_lane(vreg *reg, int lane, const uint32_t v[4], struct form form)
+{
+    if (form.nbytes < 4)
+        put_small(&reg[0][lane], v[0], form);
+    for (unsigned d = 0; d < form.nbytes / 4u; d++)
+        reg[d][lane] = v[d];
+}
+
+static void perform_load(struct wave *w, const struct memory_op *op)
+{
+    vreg *reg = tuple_reg(w, &op->dst, 0);
+
+    for (uint64_t m = op->lanes; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+        uint32_t v[4] = {0};
+
+        read_cached(w, op->memory, op->at[lane], op->form.nbytes, (uint8_t *)v,
+                    lane);
+        put_lane(reg, lane, v, op->form);
+    }
+}
+
+/* Lanes of one allocation, found and checked; false if an access is no such: a
+ * fault, LDS, scratch. */
+static bool locate(struct wave *w, const struct places *p, unsigned nbytes,
+                   enum access how, struct memory_op *op)
+{
+    if (!w->memory || !p->lanes || p->space == SPACE_LDS ||
+        p->space == SPACE_SCRATCH)
+        return false;
+    *op = (struct memory_op){.lanes = p->lanes,
+                             .form = {.nbytes = (uint8_t)nbytes}};
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+        uint64_t addr = p->at[lane];
+        const struct sim_alloc *a =
+            space_of(p->space, &addr) == SPACE_GLOBAL
+                ? sim_global_place(w, addr, nbytes, how, lane, &op->at[lane])
+                : NULL;
+
+        if (!a || (op->memory && a != op->memory))
+            return false;
+        op->memory = a;
+        if (!op->lowest || op->at[lane] < op->lowest)
+            op->lowest = op->at[lane];
+        if (op->at[lane] + nbytes > op->end)
+            op->end = op->at[lane] + nbytes;
+    }
+    return true;
+}
+
+/* Keeps a load for later; false if it is not to be kept, or faulted. */
+static bool load_later(struct wave *w, const struct places *p,
+                       const struct operand *dst, struct form form)
+{
+    struct memory_op op;
+
+    if (!locate(w, p, form.nbytes, ACCESS_READ, &op))
+        return false;
+    op.perform = perform_load;
+    op.form = form;
+    op.returns = true;
+    op.dst = *dst;
+    sim_memory_keep(w, &op);
+    return true;
+}
+
 void sim_vmem_load(struct wave *w, const struct places *p,
                    const struct operand *dst, struct form form)
 {
@@ -346,16 +447,15 @@ void sim_vmem_load(struct wave *w, const struct places *p,
         fast_load(w, p, &e, reg, bytes, base, form);
         return;
     }
+    if (load_later(w, p, dst, form))
+        return;
     for (uint64_t m = p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint32_t v[4] = {0};
 
         if (!copy_lane(w, p, form.nbytes, (uint8_t *)v, ACCESS_READ, lane))
             return;
-        if (form.nbytes < 4)
-            put_small(&reg[0][lane], v[0], form);
-        for (unsigned d = 0; d < form.nbytes / 4u; d++)
-            reg[d][lane] = v[d];
+        put_lane(reg, lane, v, form);
     }
 }
 
@@ -819,6 +919,68 @@ static atomic_fn *as_caches_do(const struct sim_target *t, atomic_fn *fn)
     return fn == sim_atomic_fadd32 && !keeps ? sim_atomic_fadd32_flush : fn;
 }
 
+static void put_old(struct wave *w, const struct operand *dst, unsigned nbytes,
+                    const uint64_t old[MAX_LANES])
+{
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+
+        (*tuple_reg(w, dst, 0))[lane] = (uint32_t)old[lane];
+        if (nbytes == 8)
+            (*tuple_reg(w, dst, 1))[lane] = (uint32_t)(old[lane] >> 32);
+    }
+}
+
+static void perform_atomic(struct wave *w, const struct memory_op *op)
+{
+    const unsigned nbytes = op->form.nbytes;
+    uint64_t old[MAX_LANES] = {0};
+
+    for (uint64_t m = op->lanes; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+        uint8_t *at = op->at[lane];
+
+        sim_memory_open(w, op->memory, at, nbytes, true);
+        old[lane] =
+            nbytes == 8
+                ? update64(at, op->data[lane], op->compare[lane], op->fn)
+                : update32(at, op->data[lane], op->compare[lane], op->fn);
+        sim_stale_note(w, at, nbytes, at);
+    }
+    if (op->returns)
+        put_old(w, &op->dst, nbytes, old);
+}
+
+/* Keeps an atomic for later; false if it is not to be kept, or faulted. */
+static bool atomic_later(struct wave *w, const struct places *p,
+                         const struct operand *dst, vreg *from, unsigned nbytes,
+                         bool has_compare, atomic_fn *fn)
+{
+    struct memory_op op;
+
+    for (uint64_t m = p->lanes; m; m &= m - 1)
+        if (p->at[__builtin_ctzll(m)] & (nbytes - 1))
+            return false;
+    if (!locate(w, p, nbytes, ACCESS_ATOMIC, &op) ||
+        (w->target->drops_fine_atomics && op.memory->fine_grained))
+        return false;
+    op.perform = perform_atomic;
+    op.writes = true;
+    op.fn = fn;
+    op.returns = dst != NULL;
+    if (dst)
+        op.dst = *dst;
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+
+        op.data[lane] = reg_value(from, 0, lane, nbytes);
+        if (has_compare)
+            op.compare[lane] = reg_value(from, nbytes / 4, lane, nbytes);
+    }
+    sim_memory_keep(w, &op);
+    return true;
+}
+
 void sim_vmem_atomic(struct wave *w, const struct places *p,
                      const struct operand *dst, const struct operand *data,
                      unsigned nbytes, bool has_compare, atomic_fn *fn)
@@ -829,6 +991,8 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
 
     fn = as_caches_do(w->target, fn);
     count(w, p, nbytes, dst ? WORK_ATOMIC_RETURNS : WORK_ATOMIC, &e);
+    if (atomic_later(w, p, dst, from, nbytes, has_compare, fn))
+        return;
     const bool done =
         p->lanes && fast_atomic(w, p, &e, from, nbytes, has_compare, fn, old);
     for (uint64_t m = done ? 0 : p->lanes; m; m &= m - 1) {
@@ -840,13 +1004,6 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
                     reg_value(from, 0, lane, nbytes), compare, fn, &old[lane]))
             return;
     }
-    if (!dst)
-        return;
-    for (uint64_t m = w->mask; m; m &= m - 1) {
-        int lane = __builtin_ctzll(m);
-
-        (*tuple_reg(w, dst, 0))[lane] = (uint32_t)old[lane];
-        if (nbytes == 8)
-            (*tuple_reg(w, dst, 1))[lane] = (uint32_t)(old[lane] >> 32);
-    }
+    if (dst)
+        put_old(w, dst, nbytes, old);
 }

@@ -11,13 +11,6 @@
 #include "atomic.h"
 #include "vop.h"
 
-/* How memory and registers correspond. */
-struct form {
-    uint8_t nbytes;
-    bool sign;   /* extends values of 8 and 16 bits by their sign */
-    uint8_t d16; /* 0: whole registers, 1: low half, 2: high half */
-};
-
 void sim_vmem_load(struct wave *w, const struct places *p,
                    const struct operand *dst, struct form form);
 void sim_vmem_store(struct wave *w, const struct places *p,

@@ -52,6 +52,10 @@ struct flight;
 struct pending;
 /* Its LDS operations that are not performed, see late_lds.h. */
 struct late;
+/* Its memory operations that are not, see late_memory.h. */
+struct late_memory;
+/* What caches show to a launch's waves, see caches.h. */
+struct caches;
 
 struct sim_code; /* decoded instructions of one allocation, see code.h */
 
@@ -75,6 +79,7 @@ struct run {
     uint64_t packet, queue;
     struct touched *touched; /* memory's bytes; NULL if not asked for */
     struct races *races;     /* between groups; NULL if not asked for */
+    struct caches *caches;   /* NULL: memory is seen by all at once */
     /* The program's own memory that was touched, on devices with XNACK. */
     struct sim_pageable *_Atomic pageable;
 };
@@ -152,11 +157,12 @@ struct wave {
     bool gpr_idx;     /* MODE_GPR_IDX_EN, on targets that have it */
     bool vskip;       /* MODE_VSKIP, likewise */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
-    const uint8_t *stores;   /* bytes of the running store, if known */
-    struct flight *flight;   /* NULL: its work is not counted */
-    struct pending *pending; /* NULL: operations complete at once */
-    struct late *late;       /* NULL: LDS performs at once */
-    struct race_order order; /* with other groups, if races are looked for */
+    const uint8_t *stores;      /* bytes of the running store, if known */
+    struct flight *flight;      /* NULL: its work is not counted */
+    struct pending *pending;    /* NULL: operations complete at once */
+    struct late *late;          /* NULL: LDS performs at once */
+    struct late_memory *memory; /* NULL: memory performs at once */
+    struct race_order order;    /* with other groups, if races are looked for */
 };
 
 static inline uint64_t sreg64(const struct wave *w, unsigned reg)

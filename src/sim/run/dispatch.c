@@ -18,6 +18,7 @@
 #include "../isa/exec.h"
 #include "../isa/fault_report.h"
 #include "../isa/late_lds.h"
+#include "../isa/late_memory.h"
 #include "../isa/lds_marks.h"
 #include "../isa/pending.h"
 #include "../isa/work_count.h"
@@ -66,7 +67,7 @@ struct job {
 
 struct layout {
     uint64_t waves, regs, scratch, scratch_written, lds, lds_written, lds_marks,
-        lds_marks_nbytes, flights, pendings, lates, size;
+        lds_marks_nbytes, flights, pendings, lates, memories, size;
 };
 
 static uint64_t place(uint64_t *size, uint64_t nbytes)
@@ -96,8 +97,10 @@ static struct layout lay_out(const struct run *run)
         l.flights = place(&l.size, n * sizeof(struct flight));
     if (run->config.weak != 1 || run->races)
         l.pendings = place(&l.size, n * sizeof(struct pending));
-    if (run->config.weak != 1)
+    if (run->config.weak != 1 && run->config.weak_parts & WEAK_LDS)
         l.lates = place(&l.size, n * sizeof(struct late));
+    if (run->caches)
+        l.memories = place(&l.size, n * sizeof(struct late_memory));
     return l;
 }
 
@@ -189,6 +192,10 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
             w->late = (struct late *)(r->memory + l.lates) + i;
             memset(w->late, 0, offsetof(struct late, op));
         }
+        if (l.memories) {
+            w->memory = (struct late_memory *)(r->memory + l.memories) + i;
+            sim_memory_begin(w);
+        }
         if (!sim_wave_init(w)) {
             sim_fault_raise(w, SIM_FAULT_MEMORY, -1, run->dispatch->kernarg,
                             "the kernarg segment, to be loaded into SGPRs, is "
@@ -251,6 +258,9 @@ static void finish_group(struct job *job, struct group *g)
 {
     struct sim_work *k = &g->stats.work;
 
+    for (unsigned i = 0; g->run->caches && i < g->nwaves; i++)
+        if (g->waves[i].memory)
+            sim_memory_end(&g->waves[i]);
     g->stats.workgroups = 1;
     g->stats.waves = g->nwaves;
     k->working_groups = k->segments64 > 0;
@@ -337,18 +347,115 @@ static uint64_t now_ns(void)
 
 static void help(void *arg);
 
+static void retire(struct worker *k, struct resident *r)
+{
+    finish_group(k->job, &r->group);
+    free_resident(k->spare);
+    k->spare = r;
+}
+
+/* Takes the n-th resident out of the queue. */
+static struct resident *take(struct worker *k, uint64_t n)
+{
+    struct resident **p = &k->first, *r, *before = NULL;
+
+    for (; n > 0; n--) {
+        before = *p;
+        p = &(*p)->next;
+    }
+    r = *p;
+    *p = r->next;
+    if (k->last == r)
+        k->last = before;
+    k->nresidents--;
+    return r;
+}
+
+/* 1, 2, 4 and so on, up to a slice. */
+static uint64_t slice_by_chance(struct caches *c, uint64_t slice)
+{
+    uint64_t n = 1;
+
+    while (n < slice)
+        n *= 2;
+    return n >> sim_caches_random(c, (unsigned)__builtin_ctzll(n) + 1u);
+}
+
+/* A turn of one of a group's waves, the next from the k-th on that runs and is
+ * not stalled. */
+static void turn_of_wave(struct caches *c, struct group *g, unsigned k)
+{
+    for (unsigned n = 0; n < g->nwaves; n++, k = (k + 1) % g->nwaves) {
+        struct wave *w = &g->waves[k];
+
+        if ((w->state != WAVE_RUNS && w->state != WAVE_YIELDS) ||
+            w->memory->stalled > c->turns)
+            continue;
+        sim_wave_run(w, slice_by_chance(c, g->run->config.slice));
+        break;
+    }
+    for (unsigned i = 0; i < g->nwaves && g->waves[i].late && !g->faulted; i++)
+        sim_late_turn(&g->waves[i]);
+}
+
+/*
+ * Under caches: the waves of a window of groups take turns of some instructions
+ * by chance, so that they meet in many ways. Seeds differ in how long one goes
+ * on. The window grows while no group ends, for groups may wait for others.
+ */
+static void work_by_chance(struct worker *k)
+{
+    enum { WINDOW = 16, PATIENCE = 4096 };
+    struct caches *c = k->job->run.caches;
+    static const unsigned turns_of[] = {1, 4, 16};
+    const uint64_t seed = k->job->run.config.weak;
+    uint64_t turns = 0;
+    bool stays = false;
+    unsigned wave = 0;
+    struct resident *r;
+
+    for (;;) {
+        while (k->nresidents < WINDOW + turns / PATIENCE && (r = admit(k)))
+            append(k, r);
+        if (!k->first)
+            break;
+        r = take(k, stays ? k->nresidents - 1
+                          : sim_caches_random(c, k->nresidents));
+        turns++;
+        if (!stays)
+            wave = (unsigned)sim_caches_random(c, r->group.nwaves);
+        if (!r->group.faulted && seed)
+            turn_of_wave(c, &r->group, wave);
+        else if (!r->group.faulted)
+            (void)round_of_waves(&r->group);
+        stays = !sim_caches_chance(c, turns_of[seed / 3 % 3]);
+        sim_memory_turn(c);
+        if (r->group.faulted || r->group.nended == r->group.nwaves ||
+            atomic_load(&k->job->faulted_group) < r->group.index) {
+            retire(k, r);
+            turns = 0;
+            stays = false;
+        } else {
+            append(k, r);
+        }
+    }
+    free_resident(k->spare);
+}
+
 static void work(struct worker *k)
 {
     struct resident *r;
 
+    if (k->job->run.caches) {
+        work_by_chance(k);
+        return;
+    }
     while ((r = admit(k)) || (r = take_first(k))) {
         if (!r->group.faulted &&
             run_group(k->job, &r->group) == GROUP_STALLED) {
             append(k, r);
         } else {
-            finish_group(k->job, &r->group);
-            free_resident(k->spare);
-            k->spare = r;
+            retire(k, r);
         }
         if (k->nhelpers && now_ns() >= k->call_at) {
             sim_pool_call(k->help, help, k->job, k->nhelpers);
@@ -525,7 +632,7 @@ static void plan(struct job *job, unsigned *nthreads)
         *nthreads = (unsigned)groups;
     if (*nthreads > MAX_THREADS)
         *nthreads = MAX_THREADS;
-    if (job->run.races)
+    if (job->run.races || job->run.caches)
         *nthreads = 1;
     fit = max_resident_nbytes / l.size / *nthreads;
     if (fit > groups / *nthreads)
@@ -567,6 +674,13 @@ static bool run_job(struct job *job, struct sim_stats *stats,
                "the host has no memory to look for races");
         goto out;
     }
+    if (job->run.config.weak != 1 && !job->run.races &&
+        job->run.config.weak_parts & WEAK_CACHES &&
+        !(job->run.caches = sim_caches_new(&job->run))) {
+        refuse(fault, d, SIM_FAULT_MEMORY,
+               "the host has no memory to play caches");
+        goto out;
+    }
     if (is_empty(&job->run)) {
         alike = job->ngroups;
         job->ngroups = 1;
@@ -585,6 +699,7 @@ static bool run_job(struct job *job, struct sim_stats *stats,
     if (!ok)
         *fault = job->fault;
 out:
+    sim_caches_free(job->run.caches);
     sim_races_free(job->run.races);
     sim_touched_free(job->run.touched);
     sim_pageable_free(job->run.pageable);

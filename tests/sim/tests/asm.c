@@ -254,13 +254,33 @@ static void put_descriptor(uint8_t *d, const struct asm_launch *l,
     put32(d, 8, l->kernarg_nbytes);
     put32(d, 16, CODE_OFFSET);
     put32(d, 44, accum_offset / 4 - 1);
-    put32(d, 48, (nregs / step - 1) | 0x00af0000);
+    put32(d, 48, (nregs / step - 1) | 0x00af0000 | (l->wgp ? 1u << 29 : 0));
     put32(d, 52, (l->scratch_nbytes ? 1 : 0) | 2 << 1 | 1 << 7);
     put32(d, 56, 8 | (l->wave_size == 32 ? 1u << 10 : 0));
 }
 
+void asm_assemble(struct asm_launch *l)
+{
+    uint8_t code[8192];
+    size_t n;
+
+    assemble(l->target, l->wave_size, l->text, code, sizeof(code), &n);
+    l->code = sim_mem_alloc(0, CODE_OFFSET + n, 256, SIM_MEM_CODE);
+    assert_non_null(l->code);
+    put_descriptor(l->code->bytes, l, sim_target_by_name(l->target));
+    memcpy(l->code->bytes + CODE_OFFSET, code, n);
+    l->code->readonly = true;
+}
+
+void asm_discard(struct asm_launch *l)
+{
+    sim_mem_free(l->code->base);
+    l->code = NULL;
+}
+
 bool asm_dispatch(struct asm_launch *l)
 {
+    const bool once = !l->code;
     struct sim_device device = {.target = sim_target_by_name(l->target)};
     struct sim_dispatch d = {.device = &device,
                              .kernel_name = "asm",
@@ -268,29 +288,24 @@ bool asm_dispatch(struct asm_launch *l)
                              .block = {(uint16_t)l->block, 1, 1},
                              .lds_nbytes = l->lds_nbytes,
                              .scratch_nbytes = l->scratch_nbytes};
-    struct sim_alloc *memory, *kernarg;
-    uint8_t code[8192];
-    size_t n;
+    struct sim_alloc *kernarg;
     bool ok;
 
     assert_non_null(device.target);
-    assemble(l->target, l->wave_size, l->text, code, sizeof(code), &n);
-    memory = sim_mem_alloc(0, CODE_OFFSET + n, 256, SIM_MEM_CODE);
-    assert_non_null(memory);
-    put_descriptor(memory->bytes, l, device.target);
-    memcpy(memory->bytes + CODE_OFFSET, code, n);
-    memory->readonly = true;
+    if (once)
+        asm_assemble(l);
     kernarg = sim_mem_alloc(0, l->kernarg_nbytes + 16, 64, SIM_MEM_INTERNAL);
     assert_non_null(kernarg);
     if (l->kernarg_nbytes)
         memcpy(kernarg->bytes, l->kernarg, l->kernarg_nbytes);
     sim_mem_mark_written(kernarg->base, l->kernarg_nbytes + 16);
-    d.descriptor = memory->base;
+    d.descriptor = l->code->base;
     d.kernarg = kernarg->base;
     memset(&l->stats, 0, sizeof(l->stats));
     memset(&l->fault, 0, sizeof(l->fault));
     ok = sim_dispatch_run(&d, &l->stats, &l->fault);
     sim_mem_free(kernarg->base);
-    sim_mem_free(memory->base);
+    if (once)
+        asm_discard(l);
     return ok;
 }

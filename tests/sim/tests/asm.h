@@ -55,10 +55,16 @@ struct asm_launch {
     unsigned accum_offset; /* where AGPRs begin there; 0: behind the VGPRs */
     const void *kernarg;
     unsigned kernarg_nbytes;
+    bool wgp;               /* gfx10 on: on both compute units of a WGP */
+    struct sim_alloc *code; /* by asm_assemble() */
     struct sim_stats stats; /* out */
     struct sim_fault fault; /* out */
 };
 
 bool asm_dispatch(struct asm_launch *launch);
+
+/* For several dispatches of one text: assembles it before, and frees it. */
+void asm_assemble(struct asm_launch *launch);
+void asm_discard(struct asm_launch *launch);
 
 #endif

@@ -1,0 +1,86 @@
+/* late_memory.h - memory operations of a wave that are performed later
+ *
+ * Under KPK_SIM_WEAK. A load, an atomic or a write-back is kept, with the
+ * places and values that it was issued with, and performed at any time until
+ * the wait that completes it, in any order: at the latest by this wait, earlier
+ * as the seed has it. Stores wait in their CU, see caches.h. Operations on the
+ * same bytes keep their order: a wave's own, and those of different waves of a
+ * CU if one of the two writes, as they come by one cache.
+ *
+ * At the end of its wave an atomic is performed, and a load forgotten.
+ *
+ * Callers test w->memory first, so that nothing is spent without the switch.
+ */
+#ifndef SIM_ISA_LATE_MEMORY_H
+#define SIM_ISA_LATE_MEMORY_H
+
+#include "atomic.h"
+#include "caches.h"
+#include "lane_places.h"
+
+/* More operations make one perform. */
+enum { MEMORY_OPS = 16 };
+
+typedef void memory_op_fn(struct wave *w, const struct memory_op *op);
+
+struct memory_op {
+    struct memory_op *next, **link; /* of its CU's */
+    struct wave *w;
+    memory_op_fn *perform; /* NULL: a free slot */
+    const struct insn *insn;
+    uint64_t pc, mask, serial;
+    bool writes;
+    const struct sim_alloc *memory;
+    uint64_t lanes;
+    uint8_t *at[MAX_LANES], *lowest, *end; /* where the simulator has them */
+    struct form form;
+    bool returns;
+    struct operand dst;
+    /* Of an atomic. */
+    atomic_fn *fn;
+    uint64_t data[MAX_LANES], compare[MAX_LANES];
+    /* Of a write-back. */
+    uint64_t order;
+};
+
+struct late_memory {
+    struct cu *cu;
+    uint64_t id;     /* of the wave, in this launch */
+    uint64_t serial; /* of the running instruction */
+    unsigned nops;
+    uint64_t stalled;    /* until this turn */
+    uint32_t scalar[16]; /* what a scalar load sees */
+    struct memory_op op[MEMORY_OPS];
+};
+
+/* A wave begins, and has ended, if it has not before. */
+void sim_memory_begin(struct wave *w);
+void sim_memory_end(struct wave *w);
+
+/* Keeps an operation of the running instruction, whose places are checked. */
+void sim_memory_keep(struct wave *w, const struct memory_op *op);
+
+/* Before an access to bytes that is not kept: older ones of the CU to the same
+ * bytes are performed. */
+void sim_memory_order(struct wave *w, const uint8_t *at, unsigned n,
+                      bool writes);
+/* The same for bytes that are then read, or written, in memory itself. */
+void sim_memory_open(struct wave *w, const struct sim_alloc *a, uint8_t *at,
+                     unsigned n, bool writes);
+/* A store of the running instruction. */
+void sim_memory_store(struct wave *w, const struct sim_alloc *a, uint8_t *at,
+                      unsigned n, const uint8_t *from);
+/* Before an instruction that writes registers: older loads to them are. */
+void sim_memory_registers(struct wave *w, const struct insn *in);
+
+/* Performs what an instruction has kept, but for stores. */
+void sim_memory_perform(struct wave *w, uint64_t serial);
+/* A wait has completed an instruction; or all there was on a counter. */
+void sim_memory_complete(struct wave *w, uint64_t serial);
+void sim_memory_waited(struct wave *w);
+
+/* After each instruction of the wave, and after each turn of its group. */
+void sim_memory_step(struct wave *w, const struct insn *in);
+void sim_memory_turn(struct caches *c);
+
+#endif

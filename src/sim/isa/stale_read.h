@@ -1,0 +1,21 @@
+/* stale_read.h - loads that miss what another wave has stored
+ *
+ * Under KPK_SIM_WEAK. The newest bytes are those of the store that was issued
+ * last. A plain load of others is said on stderr, once for each code object,
+ * with the store and with what was not done for it to be seen. Loads that pass
+ * the caches are flags, and may see old values.
+ */
+#ifndef SIM_ISA_STALE_READ_H
+#define SIM_ISA_STALE_READ_H
+
+#include "caches.h"
+
+/* The running instruction of a wave makes bytes new. */
+void sim_stale_note(struct wave *w, uint8_t *at, unsigned n,
+                    const uint8_t *bytes);
+
+/* A plain load of the running instruction got these bytes. */
+void sim_stale_check(struct wave *w, uint8_t *at, unsigned n,
+                     const uint8_t *bytes, int lane);
+
+#endif
