@@ -54,6 +54,7 @@ ROOMS = {
 
     "tests":             "",
     "tests/sim":         "src/sim/base src/sim/isa src/sim/run src/sim/hip tests",
+    "tests/sim/programs": "kernels/include",
     "tests/sim/thunk":   "src/sim/base src/sim/thunk",
 }
 # Folders whose files are read; others are only included.

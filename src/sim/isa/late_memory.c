@@ -166,6 +166,25 @@ void sim_memory_keep(struct wave *w, const struct memory_op *op)
 
 /* ---- waits, write-backs, invalidations ---- */
 
+/* Others come between an operation and what follows, for some turns. */
+static void stall(struct wave *w)
+{
+    enum { LONGEST = 7 }; /* as a power of two */
+    struct caches *c = w->run->caches;
+
+    w->state = WAVE_YIELDS;
+    w->memory->stalled = c->turns + (1u << sim_caches_random(c, LONGEST));
+}
+
+bool sim_memory_lingers(struct wave *w)
+{
+    if (!w->run->config.weak || sim_caches_chance(w->run->caches, 2))
+        return false;
+    w->pc = w->insn_pc;
+    stall(w);
+    return true;
+}
+
 void sim_memory_perform(struct wave *w, uint64_t serial)
 {
     struct late_memory *m = w->memory;
@@ -221,31 +240,26 @@ static void control(struct wave *w, const struct insn *in)
 
 /* ---- time ---- */
 
+/* At the end of a wave: what is not an atomic. */
+static void forget(struct wave *w)
+{
+    for (unsigned k = 0; w->memory->nops && k < MEMORY_OPS; k++)
+        if (w->memory->op[k].perform && !w->memory->op[k].writes)
+            unlink_op(&w->memory->op[k]);
+}
+
 void sim_memory_end(struct wave *w)
 {
     struct late_memory *m = w->memory;
 
     if (!m->cu)
         return;
+    forget(w);
     for (unsigned k = 0; m->nops && k < MEMORY_OPS; k++)
-        if (m->op[k].perform && (m->op[k].writes || !m->op[k].returns))
+        if (m->op[k].perform)
             perform(&m->op[k]);
-        else if (m->op[k].perform)
-            unlink_op(&m->op[k]);
     m->cu->nwaves--;
     m->cu = NULL;
-}
-
-/* Others come between an operation and what follows, for some turns. */
-static void stall(struct wave *w)
-{
-    enum { LONGEST = 7 }; /* as a power of two */
-    struct caches *c = w->run->caches;
-
-    if (!c->run->config.weak || !sim_caches_chance(c, 4))
-        return;
-    w->state = WAVE_YIELDS;
-    w->memory->stalled = c->turns + (1u << sim_caches_random(c, LONGEST));
 }
 
 void sim_memory_step(struct wave *w, const struct insn *in)
@@ -257,10 +271,11 @@ void sim_memory_step(struct wave *w, const struct insn *in)
         control(w, in);
     m->serial++;
     if (w->state == WAVE_ENDED || w->state == WAVE_FAULTED) {
-        sim_memory_end(w);
+        forget(w);
         return;
     }
-    if (in->class == CLASS_VMEM && w->state == WAVE_RUNS)
+    if (in->class == CLASS_VMEM && w->state == WAVE_RUNS &&
+        c->run->config.weak && sim_caches_chance(c, 4))
         stall(w);
     if (m->nops && sim_caches_step(c))
         perform_any(w);
@@ -281,6 +296,8 @@ void sim_memory_turn(struct caches *c)
 
         while (all && cu->ops)
             perform(cu->ops);
+        if (cu->ops && sim_caches_step(c) && sim_caches_chance(c, 4))
+            perform_any(cu->ops->w);
         if (cu->oldest && sim_caches_step(c) && sim_caches_chance(c, 4))
             sim_caches_perform_any(c, cu);
         if (all)

@@ -7,7 +7,8 @@
  * same bytes keep their order: a wave's own, and those of different waves of a
  * CU if one of the two writes, as they come by one cache.
  *
- * At the end of its wave an atomic is performed, and a load forgotten.
+ * At the end of its wave an atomic stays, and the group with it; a load and a
+ * write-back, which nothing waits for, are forgotten.
  *
  * Callers test w->memory first, so that nothing is spent without the switch.
  */
@@ -53,7 +54,7 @@ struct late_memory {
     struct memory_op op[MEMORY_OPS];
 };
 
-/* A wave begins, and has ended, if it has not before. */
+/* A wave begins, and is over, with all that it left. */
 void sim_memory_begin(struct wave *w);
 void sim_memory_end(struct wave *w);
 
@@ -73,6 +74,8 @@ void sim_memory_store(struct wave *w, const struct sim_alloc *a, uint8_t *at,
 /* Before an instruction that writes registers: older loads to them are. */
 void sim_memory_registers(struct wave *w, const struct insn *in);
 
+/* Whether a wave stays at the wait that it has come to, for some turns. */
+bool sim_memory_lingers(struct wave *w);
 /* Performs what an instruction has kept, but for stores. */
 void sim_memory_perform(struct wave *w, uint64_t serial);
 /* A wait has completed an instruction; or all there was on a counter. */

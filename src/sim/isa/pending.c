@@ -303,8 +303,20 @@ static void perform_what_completes(struct wave *w, const struct waits *waits)
                 sim_memory_perform(w, p->op[p->queue[c][at]].memory);
 }
 
+/* Whether a wait completes an operation. */
+static bool completes(const struct pending *p, const struct waits *waits)
+{
+    bool any = false;
+
+    for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++)
+        any |= waits->most[c] != NO_WAIT && p->nqueue[c] > waits->most[c];
+    return any;
+}
+
 static void run_wait(struct wave *w, const struct waits *waits)
 {
+    if (w->memory && completes(w->pending, waits) && sim_memory_lingers(w))
+        return;
     if (w->memory && sim_caches_late(w->run->caches))
         perform_what_completes(w, waits);
     for (unsigned c = COUNTER_LOAD; c < NUM_COUNTERS; c++)

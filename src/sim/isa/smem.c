@@ -37,7 +37,7 @@ static const uint8_t *read_cached(struct wave *w, uint64_t addr, unsigned n)
     if (!a)
         return NULL;
     sim_caches_read_scalar(w->run->caches, w->memory->cu, a, at, n, shown);
-    sim_stale_check(w, at, n, shown, -1);
+    sim_stale_check(w, at, n, shown, false, -1);
     return shown;
 }
 

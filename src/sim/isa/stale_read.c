@@ -136,7 +136,7 @@ static void report(struct wave *w, const uint8_t *at, uint32_t number, int lane)
 }
 
 void sim_stale_check(struct wave *w, uint8_t *at, unsigned n,
-                     const uint8_t *bytes, int lane)
+                     const uint8_t *bytes, bool passes, int lane)
 {
     const struct caches *c = w->run->caches;
 
@@ -152,7 +152,7 @@ void sim_stale_check(struct wave *w, uint8_t *at, unsigned n,
             return;
         l = sim_cache_find(&c->who, line);
         memcpy(&number, l->bytes + k / 4 * 4, sizeof(number));
-        if (number)
+        if (number && (!passes || is_dirty(c, &c->stored[number - 1], at + i)))
             report(w, at + i, number, lane);
         return;
     }

@@ -167,8 +167,7 @@ static void read_cached(struct wave *w, const struct sim_alloc *a, uint8_t *at,
     const enum cache_level level = sim_load_level(c, w->insn);
 
     sim_caches_read(c, w->memory->cu, a, at, n, level, buffer);
-    if (level == LEVEL_CU)
-        sim_stale_check(w, at, n, buffer, lane);
+    sim_stale_check(w, at, n, buffer, level > LEVEL_CU, lane);
 }
 
 static bool copy_cached(struct wave *w, uint64_t addr, unsigned n,

@@ -212,6 +212,12 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
 
 enum outcome { GROUP_DONE, GROUP_STALLED };
 
+static void late_turns(struct group *g)
+{
+    for (unsigned i = 0; i < g->nwaves && g->waves[i].late && !g->faulted; i++)
+        sim_late_turn(&g->waves[i]);
+}
+
 static bool round_of_waves(struct group *g)
 {
     bool yields = true;
@@ -224,8 +230,7 @@ static bool round_of_waves(struct group *g)
         if (w->state == WAVE_RUNS)
             yields = false;
     }
-    for (unsigned i = 0; i < g->nwaves && g->waves[i].late && !g->faulted; i++)
-        sim_late_turn(&g->waves[i]);
+    late_turns(g);
     return yields;
 }
 
@@ -385,17 +390,29 @@ static uint64_t slice_by_chance(struct caches *c, uint64_t slice)
  * not stalled. */
 static void turn_of_wave(struct caches *c, struct group *g, unsigned k)
 {
-    for (unsigned n = 0; n < g->nwaves; n++, k = (k + 1) % g->nwaves) {
-        struct wave *w = &g->waves[k];
+    unsigned n = 0;
 
-        if ((w->state != WAVE_RUNS && w->state != WAVE_YIELDS) ||
-            w->memory->stalled > c->turns)
-            continue;
-        sim_wave_run(w, slice_by_chance(c, g->run->config.slice));
-        break;
+    while (n < g->nwaves && ((g->waves[k].state != WAVE_RUNS &&
+                              g->waves[k].state != WAVE_YIELDS) ||
+                             g->waves[k].memory->stalled > c->turns)) {
+        n++;
+        k = (k + 1) % g->nwaves;
     }
-    for (unsigned i = 0; i < g->nwaves && g->waves[i].late && !g->faulted; i++)
-        sim_late_turn(&g->waves[i]);
+    if (n == g->nwaves)
+        return;
+    sim_wave_run(&g->waves[k], slice_by_chance(c, g->run->config.slice));
+    if (g->nended == g->nwaves || sim_caches_chance(c, g->nwaves))
+        late_turns(g);
+}
+
+/* Whether its waves have ended, and all that they left is done. */
+static bool is_over(const struct group *g)
+{
+    bool over = g->nended == g->nwaves;
+
+    for (unsigned k = 0; k < g->nwaves; k++)
+        over &= g->waves[k].memory->nops == 0;
+    return over || g->faulted;
 }
 
 /*
@@ -430,7 +447,7 @@ static void work_by_chance(struct worker *k)
             (void)round_of_waves(&r->group);
         stays = !sim_caches_chance(c, turns_of[seed / 3 % 3]);
         sim_memory_turn(c);
-        if (r->group.faulted || r->group.nended == r->group.nwaves ||
+        if (is_over(&r->group) ||
             atomic_load(&k->job->faulted_group) < r->group.index) {
             retire(k, r);
             turns = 0;

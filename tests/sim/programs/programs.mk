@@ -21,7 +21,7 @@ $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(PROGRAM_HEADERS) $(B)/stam
 	@echo "  HIPCC program $*"
 	@$(KPACK_DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -cuid=$(*F) \
 	  $(KPACK_DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call KPACK_COV,$(*D)) \
-	  $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(if $(filter buffered,$(*F)),-mprintf-kind=buffered) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
+	  $(if $(filter fences%,$(*F)),-Ikernels/include) $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(if $(filter buffered,$(*F)),-mprintf-kind=buffered) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
 
 # The host's half of HIP's old headers wants a wavefront's size, too.
 .PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
@@ -44,6 +44,7 @@ $(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 	@$(call runner,$<)
 
 $(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) $(B)/program/gfx942/streams.hsaco $(B)/program/gfx1100/textures.hsaco
+$(H)/test/sim/test_hip_weak: | $(foreach a,gfx90a gfx942 gfx1030 gfx1100 gfx1201,$(B)/program/$a/fences.hsaco $(B)/program/$a/fences_without.hsaco)
 
 # It loads the library by its path: a static program has no other way.
 $(H)/test/program/static: tests/sim/programs/static.c $(SIM_LIB)

@@ -1,0 +1,3 @@
+/* fences_without.hip - fences.hip without its releases */
+#define WITHOUT_RELEASE
+#include "fences.hip"
