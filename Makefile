@@ -232,7 +232,7 @@ clean: ## remove everything that was built
 
 install_contents := $(or $(IMPORT:%=imported from %),$(MODULES) for $(strip $(KPACK_TARGETS_OF_PACK)))
 install: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install what was built last, or what settings say, into DESTDIR and PREFIX
-	@RUN_BY='$(RUN_BY)' LIBDIR=$(call KPACK_QUOTE,$(LIBDIR)) gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
+	@RUN_BY=$(call KPACK_QUOTE,$(RUN_BY)) LIBDIR=$(call KPACK_QUOTE,$(LIBDIR)) gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
 	  '$(install_contents)' $(PACK_LAUNCHERS)
 
 uninstall: ## remove what make install put into DESTDIR and PREFIX
