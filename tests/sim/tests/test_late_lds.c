@@ -391,6 +391,7 @@ static bool run(size_t i, uint64_t seed)
         cases[i].text,
         gfx9 || target[4] == '0' ? "global_store_dword" : "global_store_b32");
     sim_config_mutable()->weak = seed;
+    sim_config_mutable()->weak_parts = WEAK_LDS; /* its own turns alone */
     sim_config_mutable()->races = watches;
     right = dispatch_quietly(&l);
     sim_config_mutable()->races = false;
