@@ -201,7 +201,7 @@ $(H)/kpack.dll: $(H)/kpack.def
 
 ifneq ($(PREBUILT),)
 include tests/dist/dist.mk
-else
+else ifneq ($(wildcard tests/tests.mk),) # the crate kpack-sys has no tests
 include src/sim/sim.mk
 include tests/sim/corpus/corpus.mk
 include tests/sim/coverage/coverage.mk
@@ -245,7 +245,14 @@ dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that ne
 	  '$(KPACK_DEVICE_VERSION)$(if $(KPACK_NV_ARCHS),$(KPACK_COMMA) $(shell $(KPACK_NVCC) --version | sed -n 's/.* \(V[0-9.]*\)$$/nvcc \1/p'))'
 endif
 
+# A crate of kernels for each target holds the archive of a pack of its own.
+crate_names = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_C_NAME,$(a)))
+crates: $(B)/kpack-gen ## write the crates for Rust's registry to build/crates: src/rust, and one of kernels for each of ARCHS
+	@$(foreach a,$(KPACK_TARGETS_OF_PACK),$(pack_make) PACK=$(PACK)_$(call KPACK_C_NAME,$(a)) MODULES='$(MODULES)' \
+	  ARCHS='$(a)' B=$(B)/crate/$(call KPACK_C_NAME,$(a)) LIB_OBJECTS= lib && ) true
+	@gen/ship/crates $(B) $(PACK) $(VERSION) $(crate_names)
+
 deps: ## install the Debian packages that the goals after it need; alone: all (NVIDIA=1: nvcc, too)
 	$(if $(deps_first),@:,NVIDIA='$(NVIDIA)' NVCC='$(NVCC)' gen/deps)
 
-.PHONY: help clean install uninstall dist deps
+.PHONY: help clean install uninstall dist crates deps

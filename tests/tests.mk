@@ -19,6 +19,7 @@
 #   tests/random/              random numbers for dieharder, by hand
 #   tests/attention/           an example over module attention, and its plans
 #   tests/ways/                every way to launch and inspect, a pack of its own
+#   tests/rust/                the crates by newer Rusts and as packages, by hand
 #   tests/gpu/                 what `make check-gpu` runs beside these (gpu.mk)
 #   tests/import/              makes code objects, bundles and trees of them
 #   tests/fuzz/                fuzz targets, over their seeds (fuzz.mk)
@@ -164,6 +165,7 @@ check-all: ## run all that a release needs, for hours: check FULL=1, and the goa
 	@$(MAKE) --no-print-directory corpus-all
 	@$(MAKE) --no-print-directory check-aiter
 	@$(MAKE) --no-print-directory check-candle
+	@$(MAKE) --no-print-directory check-rust check-crates
 	@$(MAKE) --no-print-directory model-data
 	@$(MAKE) --no-print-directory check-model
 
@@ -185,4 +187,11 @@ check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS) ## test the kernels on a simulated
 	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
 	@$(call RUN_TESTS,$(call on_simulated,$(WIDE_DEVICES))) $(call longest_first,$(WIDE_TESTS))
 
-.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak check-litmus check-wide
+# Both want a rustup's toolchains, and check-crates the registry.
+check-rust: lib sim ## run the tests of src/rust under Miri and AddressSanitizer, by a nightly Rust
+	@tests/rust/check $(B)
+check-crates: lib sim crates ## package the crates, and build and run programs on the packages
+	@$(own_make) tests/rust/crates $(B)
+
+
+.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak check-litmus check-wide check-rust check-crates

@@ -10,7 +10,7 @@ use crate::Kernel;
 use kpack_sys as sys;
 use std::ffi::c_void;
 use std::fmt;
-use std::ptr::{null, null_mut, NonNull};
+use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 /// A pack opened on one device. A clone is the same instance; it is closed when the last of the
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Instance(Arc<Open>);
 
 struct Open {
-    raw: NonNull<sys::kpk_instance>,
+    raw: *mut sys::kpk_instance, // NULL once it is closed
     device: Device,
 }
 
@@ -34,8 +34,9 @@ unsafe impl Sync for Open {}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the instance any more. It is gone whatever the status.
-        let _ = unsafe { sys::kpk_close(self.raw.as_ptr()) };
+        // SAFETY: nobody else has the instance any more. It is gone whatever the status; NULL does
+        // nothing.
+        let _ = unsafe { sys::kpk_close(self.raw) };
     }
 }
 
@@ -69,6 +70,12 @@ impl Instance {
         Instance::open_modules_on(modules, sys::KPK_ANY_DEVICE)
     }
 
+    /// Opens all modules of several packs, of which the instance has those that fit: each pack may be for
+    /// another target.
+    pub fn open_packs(packs: &[Pack]) -> Result<Instance> {
+        Instance::open_modules(&packs.iter().flat_map(|pack| pack.modules()).collect::<Vec<_>>())
+    }
+
     /// Opens modules on a device.
     pub fn open_modules_on(modules: &[Module], ordinal: i32) -> Result<Instance> {
         let pointers: Vec<_> = modules.iter().map(|module| module.raw()).collect();
@@ -79,18 +86,14 @@ impl Instance {
     }
 
     fn of(raw: *mut sys::kpk_instance) -> Result<Instance> {
-        let raw = NonNull::new(raw).ok_or_else(|| Error::new(Status::Arg, "kpack opened nothing".into()))?;
         // SAFETY: the instance is open, and neither call can fail.
-        let device = unsafe {
-            let ordinal = sys::kpk_instance_ordinal(raw.as_ptr());
-            Device::of(ordinal, &*sys::kpk_instance_device(raw.as_ptr()))
-        };
+        let device = unsafe { Device::of(sys::kpk_instance_ordinal(raw), &*sys::kpk_instance_device(raw)) };
         Ok(Instance(Arc::new(Open { raw, device })))
     }
 
     /// For calls of `kpack-sys`. It lives as long as this instance.
     pub fn raw(&self) -> *mut sys::kpk_instance {
-        self.0.raw.as_ptr()
+        self.0.raw
     }
 
     /// The device.
@@ -102,11 +105,10 @@ impl Instance {
     /// it open, if clones, kernels, streams or buffers of it are left.
     pub fn close(self) -> Result<()> {
         match Arc::try_unwrap(self.0) {
-            Ok(open) => {
-                let raw = open.raw;
-                std::mem::forget(open);
-                // SAFETY: nobody else has the instance, and its drop will not run.
-                check(unsafe { sys::kpk_close(raw.as_ptr()) })
+            Ok(mut open) => {
+                let raw = std::mem::replace(&mut open.raw, null_mut());
+                // SAFETY: nobody else has the instance.
+                check(unsafe { sys::kpk_close(raw) })
             }
             Err(shared) => Err(Error::new(
                 Status::Arg,
