@@ -193,5 +193,4 @@ check-rust: lib sim ## run the tests of src/rust under Miri and AddressSanitizer
 check-crates: lib sim crates ## package the crates, and build and run programs on the packages
 	@$(own_make) tests/rust/crates $(B)
 
-
 .PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak check-litmus check-wide check-rust check-crates

@@ -40,9 +40,12 @@ fn existing(path: PathBuf) -> Option<PathBuf> {
 
 /// The installation below a prefix.
 fn installed(prefix: &Path) -> Option<Kpack> {
-    existing(prefix.join("lib/libkpack.a"))?;
+    // Debian's packages have a folder for each machine.
+    let machine = format!("lib/{}-linux-gnu", env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default());
+    let folders = ["lib", &machine, "lib64"];
+    let archive = folders.iter().find_map(|lib| existing(prefix.join(lib).join("libkpack.a")))?;
     Some(Kpack {
-        libdir: prefix.join("lib"),
+        libdir: archive.parent()?.to_path_buf(),
         include: vec![prefix.join("include")],
         makefile: existing(prefix.join("share/kpack/kpack.mk")),
         rust: existing(prefix.join("share/kpack/rust/packs")),
@@ -153,10 +156,14 @@ fn runtime(crate_folder: &Path, out: &Path) -> Option<Kpack> {
     std::fs::create_dir_all(&folder).expect("OUT_DIR is writable");
     let mut archive = tool("AR", "ar");
     archive.arg("rcs").arg(folder.join("libkpack.a"));
+    // What asks the system for locks and libraries is a file for each system.
+    let windows = env::var_os("CARGO_CFG_WINDOWS").is_some();
+    let other_system = if windows { "os_posix.c" } else { "os_windows.c" };
     let mut files: Vec<PathBuf> = std::fs::read_dir(tree.join("src"))
         .expect("kpack's sources have a folder src")
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().map_or(false, |extension| extension == "c"))
+        .filter(|path| !path.ends_with(other_system))
         .collect();
     files.sort();
     for file in files {
@@ -224,8 +231,10 @@ fn main() {
     if has_member(&archive, "pack.kpk-zstd.o").unwrap_or(false) {
         println!("cargo:rustc-link-lib=dylib=zstd");
     }
-    println!("cargo:rustc-link-lib=dylib=dl");
-    println!("cargo:rustc-link-lib=dylib=pthread");
+    if env::var_os("CARGO_CFG_WINDOWS").is_none() {
+        println!("cargo:rustc-link-lib=dylib=dl");
+        println!("cargo:rustc-link-lib=dylib=pthread");
+    }
 
     let include = env::join_paths(&kpack.include).expect("a path with ':'");
     println!("cargo:include={}", include.to_string_lossy());

@@ -376,3 +376,32 @@ fn packs_are_read_without_a_device() -> Result<()> {
     assert!(error.message().contains("gfx803"), "{}", error);
     Ok(())
 }
+
+const NO_GPU: &str = "KPACK_TEST_NO_GPU";
+
+/// The other half of the test below.
+#[test]
+fn child_without_a_gpu() {
+    if std::env::var_os(NO_GPU).is_none() {
+        return;
+    }
+    let error = Instance::open_modules(&[affine::module()]).unwrap_err();
+    // Debian's HIP may be installed, and finds no GPU.
+    assert!(matches!(error.status(), Status::NoDriver | Status::NoDevice), "{:?}", error);
+    assert!(error.message().contains("HIP"), "{}", error);
+}
+
+#[test]
+fn without_a_gpu_there_is_an_error() {
+    if ["/dev/kfd", "/opt/rocm", "/dev/nvidiactl"].iter().any(|path| std::path::Path::new(path).exists()) {
+        return; // one is found wherever it is
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_without_a_gpu", "--test-threads=1"])
+        .env(NO_GPU, "1")
+        .env("KPK_CUDA_LIBRARY", "")
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("KPK_HIP_LIBRARY")
+        .status();
+    assert!(status.unwrap().success());
+}
