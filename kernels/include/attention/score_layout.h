@@ -88,8 +88,7 @@ template <typename T> struct Scores {
                 v = op(v, shfl_xor(v, 32, 64));
             return op(v, lane_xor<16>(v));
         } else if constexpr (has_matrix) {
-            v = op(v, lane_xor<1>(v));
-            return op(v, lane_xor<2>(v));
+            return join_lanes<4>(v, op);
         } else {
             v = op(v, lane_xor<8>(v));
             return op(v, lane_xor<16>(v));

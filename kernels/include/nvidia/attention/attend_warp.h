@@ -313,8 +313,8 @@ struct AttendRows {
         raise_rows(
             soft, top,
             [](f32 v) {
-                v = __builtin_fmaxf(v, lane_xor<1>(v));
-                return __builtin_fmaxf(v, lane_xor<2>(v));
+                return join_lanes<4>(
+                    v, [](f32 p, f32 r) { return __builtin_fmaxf(p, r); });
             },
             scale);
     }
@@ -355,10 +355,7 @@ struct AttendRows {
     /* a query's l, added up over the four lanes that share the query */
     DEV_MEMBER f32 sum(u32 i) const
     {
-        f32 v = soft[i].l;
-
-        v += lane_xor<1>(v);
-        return v + lane_xor<2>(v);
+        return join_lanes<4>(soft[i].l, [](f32 p, f32 r) { return p + r; });
     }
     /* Stores O, after the last key. */
     DEV_MEMBER void store(const AttentionArgs &a, u32 b, u32 head) const
