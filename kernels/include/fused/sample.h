@@ -53,115 +53,92 @@
 #include "nvidia/sample/list_draw.h"
 #endif
 
+/*
+ * The key of the greatest logit; 0 if there is none. It has the token's place,
+ * but with NVIDIA's code only if `placed`. most: this thread's greatest;
+ * length: LDS.
+ */
 template <typename T>
-DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
-                f32 temperature, u64 seed, u64 offset)
+DEV u64 find_greatest(const T *logits, u32 n, bool placed, const team &t,
+                      const team_scratch<u64> &weights, u32 &length, f32 &most)
 {
-    __shared__ u64 sums[bins], list[most_listed];
-    __shared__ two<u64> totals[bin_segments];
-    __shared__ u64 weight_slots[2][max_groups];
-    __shared__ u32 counts[bins], length;
-    __shared__ found_bin found;
-    /* blocks that are no power of two reduce in the bins */
-    const team_scratch<u64> weights = {weight_slots, sums};
-    const team t = block_team();
-
-    if (blockIdx.x > 0)
-        return;
 #if KPK_NVIDIA
     u32 batch;
-    const f32 most = greatest_of_thread(logits, n, batch);
-    u64 first = team_reduce(
-        t, weights, 0,
-        most > -infinity<f32>() ? (u64)ordered_bits(most) << 32 : (u64)0,
-        larger());
 
-    if (!(temperature > 0) && first != 0) { /* its place, too */
-        if (threadIdx.x == 0)
-            length = n;
-        __syncthreads();
-        if ((u64)ordered_bits(most) << 32 == first)
-            atomicMin(&length, place_in_batch(logits, n, most, batch));
-        __syncthreads();
-        first |= (u32)~length;
-    }
+    most = greatest_of_thread(logits, n, batch);
+
+    const u64 mine =
+        most > -infinity<f32>() ? (u64)ordered_bits(most) << 32 : (u64)0;
+    const u64 first = team_reduce(t, weights, 0, mine, larger());
+
+    if (!placed || first == 0)
+        return first;
+    if (threadIdx.x == 0)
+        length = n;
+    __syncthreads();
+    if ((u64)ordered_bits(most) << 32 == first)
+        atomicMin(&length, place_in_batch(logits, n, most, batch));
+    __syncthreads();
+    return first | (u32)~length;
 #else
-    f32 most = -infinity<f32>();
     u32 place = 0;
 
+    (void)placed, (void)length;
+    most = -infinity<f32>();
     each_logit(logits, n, [&](f32 x, u32 i) {
         place = x > most ? i : place;
         most = x > most ? x : most;
     });
-    /* the greatest logit's key; 0 if there is none */
-    const u64 first = team_reduce(
+    return team_reduce(
         t, weights, 0,
         most > -infinity<f32>() ? place_key(ordered_bits(most), place) : (u64)0,
         larger());
 #endif
-
-    if (!(temperature > 0) || first == 0) {
-        if (threadIdx.x == 0)
-            *token = ~(u32)first;
-        return;
-    }
-    sampler<T> s = {logits,
-                    n,
-                    number_of_ordered((u32)(first >> 32)),
-                    1.44269504f / temperature,
-                    (f32)bins / most_halvings,
-                    sums,
-                    counts,
-                    list,
-                    totals,
-                    &found,
-                    &length,
-                    nullptr};
+}
 
 #if KPK_NVIDIA /* AMD's GPUs would run short of scalar registers */
+/* The key of the token drawn by the first three ways; 0 if they end without. */
+template <typename T>
+DEV u64 draw_quickly(sampler<T> &s, f32 most, u32 k, f32 p, u64 seed,
+                     u64 offset, const team &t,
+                     const team_scratch<u64> &weights)
+{
     if (k > 0 && k <= blockDim.x / 2) {
         if (threadIdx.x == 0)
-            length = 0;
+            *s.length = 0;
         const u64 drawn = draw_first(s, most, k, p, seed, offset);
 
-        if (uniform(drawn != 0)) {
-            if (threadIdx.x == 0)
-                *token = ~(u32)drawn;
-            return;
-        }
+        if (uniform(drawn != 0))
+            return drawn;
         __syncthreads(); /* all have read length and sums */
     }
     if (k > 0 || p < 1) {
         if (threadIdx.x == 0)
-            length = 0;
+            *s.length = 0;
         __syncthreads();
         const u64 far = k == 0 ? list_near<true>(s) : list_near<false>(s);
 
         __syncthreads();
-        if (uniform(length) <= most_listed) {
+        if (uniform(*s.length) <= most_listed) {
             const u64 others = team_reduce(t, weights, 0, far, plus());
 
             __syncthreads();
             const u64 drawn = draw_listed(s, others, k, p, seed, offset);
 
-            if (uniform(drawn != 0)) {
-                if (threadIdx.x == 0)
-                    *token = ~(u32)drawn;
-                return;
-            }
+            if (uniform(drawn != 0))
+                return drawn;
             __syncthreads(); /* all have read sums */
         }
     }
-    if (k == 0 && s.is_plain()) {
-        const u64 drawn = draw_weighed(s, p, seed, offset);
-
-        if (uniform(drawn != 0)) {
-            if (threadIdx.x == 0)
-                *token = ~(u32)drawn;
-            return;
-        }
-    }
+    return k == 0 && s.is_plain() ? draw_weighed(s, p, seed, offset) : 0;
+}
 #endif
+
+/* The key of the token drawn by counting. */
+template <typename T>
+DEV u64 draw_by_counting(sampler<T> &s, u32 k, f32 p, u64 seed, u64 offset,
+                         const team &t, const team_scratch<u64> &weights)
+{
     fill_first(s, k == 0);
     const two<u64> sum = find_bin(s, 0, true); /* all tokens with a weight */
     const u64 kept = k > 0 ? min_of((u64)k, sum.b) : 0;
@@ -189,6 +166,49 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
         } else {
             all = before + s.weight(key);
         }
+    }
+    return key;
+}
+
+template <typename T>
+DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
+                f32 temperature, u64 seed, u64 offset)
+{
+    __shared__ u64 sums[bins], list[most_listed];
+    __shared__ two<u64> totals[bin_segments];
+    __shared__ u64 weight_slots[2][max_groups];
+    __shared__ u32 counts[bins], length;
+    __shared__ found_bin found;
+    /* blocks that are no power of two reduce in the bins */
+    const team_scratch<u64> weights = {weight_slots, sums};
+    const team t = block_team();
+    f32 most;
+
+    if (blockIdx.x > 0)
+        return;
+    u64 key =
+        find_greatest(logits, n, !(temperature > 0), t, weights, length, most);
+
+    if (temperature > 0 && key != 0) {
+        sampler<T> s = {logits,
+                        n,
+                        number_of_ordered((u32)(key >> 32)),
+                        1.44269504f / temperature,
+                        (f32)bins / most_halvings,
+                        sums,
+                        counts,
+                        list,
+                        totals,
+                        &found,
+                        &length,
+                        nullptr};
+
+        key = 0;
+#if KPK_NVIDIA
+        key = draw_quickly(s, most, k, p, seed, offset, t, weights);
+#endif
+        if (!uniform(key != 0))
+            key = draw_by_counting(s, k, p, seed, offset, t, weights);
     }
     if (threadIdx.x == 0)
         *token = ~(u32)key;

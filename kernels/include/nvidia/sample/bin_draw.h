@@ -7,8 +7,8 @@
 #pragma once
 
 #include "fused/sample/bins.h"
+#include "nvidia/sample/batches.h"
 #include "nvidia/sample/list_draw.h"
-#include "nvidia/sample/quick_weight.h"
 
 /* how far a first bin is from the last one, of h below 32, in the bits of a
  * number: greater for greater h; of a NaN none */

@@ -8,7 +8,6 @@
 
 #include "fused/sample/sampler.h"
 #include "nvidia/sample/batches.h"
-#include "nvidia/sample/quick_weight.h"
 
 /* tokens with fewer are listed at once, if that is possible */
 constexpr u32 near_halvings = 12;
