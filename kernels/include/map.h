@@ -344,6 +344,52 @@ template <Weight weight, u32 nops, u32 k, u32 first, u32 widest> struct Shape {
                                                                 : small_grid<k>;
 };
 
+/* By the blocks that stay, as the operands lie. */
+template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
+          typename B, typename C, typename F>
+DEV void map_by_layout(const Blocks &blocks, u64 n, u64 rank,
+                       const size_t *info, const A *a, const B *b, const C *c,
+                       R *out, F f)
+{
+    constexpr u32 each_row = weight == HEAVY ? 1 : 2;
+    BLOCK_SHARED View<nops> view;
+    if (info != nullptr) {
+        if (fills_block_shared()) {
+            view = merge_dims<nops>(n, rank, info);
+            prepare_dividers(view);
+            if constexpr (weight == COPY)
+                if (view.layout == LAYOUT_ROWS)
+                    find_transposed(view);
+        }
+        sync_block_shared();
+        if (!KPK_NVIDIA && view.layout == LAYOUT_ROWS) {
+            map_rows<weight, k, each_row, nops>(blocks, n, view, a, b, c, out,
+                                                f);
+            return;
+        }
+    }
+    const Layout layout = info == nullptr ? LAYOUT_FLAT : view.layout;
+    if (layout == LAYOUT_FLAT) {
+        bool aligned =
+            is_aligned(out, k * sizeof(R)) && is_aligned(a, k * sizeof(A));
+        if constexpr (nops > 1)
+            aligned = aligned && is_aligned(b, k * sizeof(B));
+        if constexpr (nops > 2)
+            aligned = aligned && is_aligned(c, k * sizeof(C));
+        if (aligned)
+            map_flat<weight, k, each, nops>(blocks, n, a, b, c, out, f);
+        else
+            map_each<nops>(blocks, n, 0, nullptr, a, b, c, out, f);
+    } else if (KPK_NVIDIA && layout == LAYOUT_ROWS) {
+        map_rows<weight, k, each_row, nops>(blocks, n, view, a, b, c, out, f);
+    } else if (layout == LAYOUT_ANY) {
+        map_each<nops>(blocks, n, rank, info, a, b, c, out, f);
+    }
+    if constexpr (weight == COPY)
+        if (layout == LAYOUT_TILES)
+            copy_tiles(blocks, view, a, out);
+}
+
 template <Weight weight, u32 nops, typename R, typename A, typename B,
           typename C, typename F>
 DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
@@ -355,7 +401,6 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     constexpr u32 k = pack_size<weight, widest>();
     typedef Shape<weight, nops, k, operand_size<A>::value, widest> Best;
     constexpr u32 each = Best::each, stay = Best::stay, small = Best::small;
-    constexpr u32 each_row = weight == HEAVY ? 1 : 2;
 
     /*
      * Most blocks of a large grid leave, so the check for leaving comes first,
@@ -424,42 +469,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     const Blocks blocks = staying_blocks<k, stay, small>(n, info != nullptr);
     if (!blocks.stays)
         return;
-    BLOCK_SHARED View<nops> view;
-    if (info != nullptr) {
-        if (fills_block_shared()) {
-            view = merge_dims<nops>(n, rank, info);
-            prepare_dividers(view);
-            if constexpr (weight == COPY)
-                if (view.layout == LAYOUT_ROWS)
-                    find_transposed(view);
-        }
-        sync_block_shared();
-        if (!KPK_NVIDIA && view.layout == LAYOUT_ROWS) {
-            map_rows<weight, k, each_row, nops>(blocks, n, view, a, b, c, out,
-                                                f);
-            return;
-        }
-    }
-    const Layout layout = info == nullptr ? LAYOUT_FLAT : view.layout;
-    if (layout == LAYOUT_FLAT) {
-        bool aligned =
-            is_aligned(out, k * sizeof(R)) && is_aligned(a, k * sizeof(A));
-        if constexpr (nops > 1)
-            aligned = aligned && is_aligned(b, k * sizeof(B));
-        if constexpr (nops > 2)
-            aligned = aligned && is_aligned(c, k * sizeof(C));
-        if (aligned)
-            map_flat<weight, k, each, nops>(blocks, n, a, b, c, out, f);
-        else
-            map_each<nops>(blocks, n, 0, nullptr, a, b, c, out, f);
-    } else if (KPK_NVIDIA && layout == LAYOUT_ROWS) {
-        map_rows<weight, k, each_row, nops>(blocks, n, view, a, b, c, out, f);
-    } else if (layout == LAYOUT_ANY) {
-        map_each<nops>(blocks, n, rank, info, a, b, c, out, f);
-    }
-    if constexpr (weight == COPY)
-        if (layout == LAYOUT_TILES)
-            copy_tiles(blocks, view, a, out);
+    map_by_layout<weight, k, each, nops>(blocks, n, rank, info, a, b, c, out,
+                                         f);
 }
 
 /* ---- what kernels call ---- */

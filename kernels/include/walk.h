@@ -53,6 +53,23 @@ DEV bool is_left_out(u32 each, u32 log_run = 0)
 /* AMD's chips of up to 8 dies deal blocks to the dies in turn: runs of 8 */
 constexpr u32 log_walk_run = KPK_NVIDIA ? 0 : 3;
 
+/* The blocks that stay where one in 2^shift does. */
+struct Blocks {
+    u32 number, count; /* this block's place among them; their number */
+    bool stays;
+
+    DEV_MEMBER explicit Blocks(u32 shift, u32 grid = gridDim.x)
+    {
+        constexpr u32 run = 1u << log_walk_run;
+        const u32 apart = log_walk_run + shift; /* log2 of blocks, run to run */
+
+        stays = !is_left_out(1u << shift, log_walk_run);
+        number =
+            ((u32)blockIdx.x >> apart) * run + ((u32)blockIdx.x & (run - 1));
+        count = (grid >> apart) * run + min_of(grid & ((1u << apart) - 1), run);
+    }
+};
+
 DEV u32 walk_shift(u32 each)
 {
     constexpr u32 log_filling = 20; /* threads */
@@ -79,20 +96,15 @@ template <typename W> struct Walk {
 
     DEV_MEMBER Walk(u32 each, W n)
     {
-        constexpr u32 run = 1u << log_walk_run;
-        const u32 shift = walk_shift(each), grid = gridDim.x;
-        const u32 apart = log_walk_run + shift; /* log2 of blocks, run to run */
-        const u32 block =
-            ((u32)blockIdx.x >> apart) * run + ((u32)blockIdx.x & (run - 1));
-        const u32 blocks =
-            (grid >> apart) * run + min_of(grid & ((1u << apart) - 1), run);
+        const Blocks blocks(walk_shift(each));
         u32 mine = blockDim.x;
 
-        while (mine % 64 == 0 && n <= (W)(mine / 2) * blocks)
+        while (mine % 64 == 0 && n <= (W)(mine / 2) * blocks.count)
             mine /= 2;
-        step = (W)mine * blocks;
-        first =
-            (u32)threadIdx.x < mine ? (W)block * mine + (u32)threadIdx.x : n;
+        step = (W)mine * blocks.count;
+        first = (u32)threadIdx.x < mine
+                    ? (W)blocks.number * mine + (u32)threadIdx.x
+                    : n;
     }
 };
 

@@ -282,15 +282,85 @@ static __device__ __noinline__ void run_slab(typename ConvPlan<T>::Shape &shape,
 }
 #endif
 
+#if KPK_NVIDIA && KPK_CONV_MATRIX
+/* By matrix instructions, if a tile of conv_plan.h can make it. lds: lds_nbytes
+ * that the launch's LDS follows. */
+template <typename T>
+DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
+                 const T *w, T *y, typename ConvPlan<T>::Shape &shape, u8 *lds,
+                 u32 lds_nbytes)
+{
+    LDS_BYTES(more_lds);
+    const u32 at_lds = (u32)__cvta_generic_to_shared(lds);
+    u32 end = at_lds + lds_nbytes;
+
+    /* compilers may take two objects' addresses to differ */
+    asm("" : "+r"(end));
+    const u32 more = (u32)__cvta_generic_to_shared(more_lds) == end
+                         ? dynamic_lds_nbytes()
+                         : 0;
+
+    if (threadIdx.x < ConvPlan<T>::planners)
+        ConvPlan<T>::plan(v, x, w, y, lds_nbytes + more, shape);
+    __syncthreads();
+    if (ConvPlan<T>::takes(shape)) {
+        if (shape.direct)
+            run_rows<T>(shape, at_lds, blocks);
+        else
+            run_slab<T>(shape, at_lds, blocks);
+        return true;
+    }
+    __syncthreads();
+    return false;
+}
+#endif
+
+/* By FMA. at has begun; way: LDS. */
+template <typename T, typename A>
+DEV void by_fma(const TileBlocks &blocks, Work &at, u32 &way, const T *x,
+                const T *w, T *y, A *image, A *filter)
+{
+    using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
+    using Small = ConvTile<T, 1, 4>;
+    using Split = ConvSplit<T, sizeof(A) == 8 ? 1 : 2, sizeof(A) == 8 ? 4 : 8>;
+
+    if (blockDim.x % lanes != 0 || !at.v.is_small()) {
+        conv_by_points<u64, i64>(blocks, at.v, x, w, y);
+        return;
+    }
+    if (threadIdx.x == 0) {
+        at.shape_tiles(sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8);
+        way = at.choose_way();
+        if (way == by_small_tiles)
+            at.shape_tiles(1, 4);
+        if (way == by_split_tiles)
+            at.shape_split_tiles(Split::positions, Split::channels);
+    }
+    __syncthreads();
+    switch (uniform(way)) {
+    case by_lanes:
+        ConvLanes<T>{at, x, w, y, blocks.number, blocks.count}.run();
+        break;
+    case by_split_tiles:
+        Split{at, x, w, y, image, blocks.number, blocks.count}.run();
+        break;
+    case by_small_tiles:
+        Small{at, x, w, y, image, filter, blocks.number, blocks.count}.run();
+        break;
+    case by_large_tiles:
+        Large{at, x, w, y, image, filter, blocks.number, blocks.count}.run();
+        break;
+    default:
+        conv_by_points<u32, i32>(blocks, at.v, x, w, y);
+    }
+}
+
 /* Transposed is v.transposed as a constant, where it selects the code. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
                   const T *w, T *y)
 {
     using A = sum_t<T>;
-    using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
-    using Small = ConvTile<T, 1, 4>;
-    using Split = ConvSplit<T, sizeof(A) == 8 ? 1 : 2, sizeof(A) == 8 ? 4 : 8>;
 #if KPK_CONV_MATRIX && KPK_NVIDIA
     constexpr bool by_slab =
         traits<T>::is_float && sizeof(T) <= 4 && !Transposed;
@@ -319,6 +389,7 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     A *const image = reinterpret_cast<A *>(lds);
     A *const filter = reinterpret_cast<A *>(lds + image_bytes);
 #else
+    using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
     alignas(16) __shared__ A image[Large::image_most];
     alignas(16) __shared__ A filter[Large::filter_most];
 #endif
@@ -331,29 +402,8 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
         return;
 #if KPK_NVIDIA && KPK_CONV_MATRIX
     if constexpr (by_slab) {
-        typename ConvPlan<T>::Shape &shape = fixed.shape;
-
-        LDS_BYTES(more_lds);
-        const u32 at_lds = (u32)__cvta_generic_to_shared(lds);
-        u32 end = at_lds + lds_nbytes;
-
-        /* compilers may take two objects' addresses to differ */
-        asm("" : "+r"(end));
-        const u32 more = (u32)__cvta_generic_to_shared(more_lds) == end
-                             ? dynamic_lds_nbytes()
-                             : 0;
-
-        if (threadIdx.x < ConvPlan<T>::planners)
-            ConvPlan<T>::plan(v, x, w, y, lds_nbytes + more, shape);
-        __syncthreads();
-        if (ConvPlan<T>::takes(shape)) {
-            if (shape.direct)
-                run_rows<T>(shape, at_lds, blocks);
-            else
-                run_slab<T>(shape, at_lds, blocks);
+        if (by_plan(blocks, v, x, w, y, fixed.shape, lds, lds_nbytes))
             return;
-        }
-        __syncthreads();
     }
 #endif
     if (threadIdx.x == 0)
@@ -371,33 +421,5 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     }
 #endif
     __syncthreads();
-    if (blockDim.x % lanes != 0 || !at.v.is_small()) {
-        conv_by_points<u64, i64>(blocks, at.v, x, w, y);
-        return;
-    }
-    if (threadIdx.x == 0) {
-        at.shape_tiles(sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8);
-        way = at.choose_way();
-        if (way == by_small_tiles)
-            at.shape_tiles(1, 4);
-        if (way == by_split_tiles)
-            at.shape_split_tiles(Split::positions, Split::channels);
-    }
-    __syncthreads();
-    switch (uniform(way)) {
-    case by_lanes:
-        ConvLanes<T>{at, x, w, y, blocks.block, blocks.nblocks}.run();
-        break;
-    case by_split_tiles:
-        Split{at, x, w, y, image, blocks.block, blocks.nblocks}.run();
-        break;
-    case by_small_tiles:
-        Small{at, x, w, y, image, filter, blocks.block, blocks.nblocks}.run();
-        break;
-    case by_large_tiles:
-        Large{at, x, w, y, image, filter, blocks.block, blocks.nblocks}.run();
-        break;
-    default:
-        conv_by_points<u32, i32>(blocks, at.v, x, w, y);
-    }
+    by_fma(blocks, at, way, x, w, y, image, filter);
 }

@@ -184,7 +184,7 @@ DEV void image_to_columns(const TileBlocks &blocks, const Conv &conv,
         return;
     }
     const u32 each = (u32)min_of<u64>(
-        max_of<u64>(div_up(rows, (u64)blocks.nblocks), few_positions),
+        max_of<u64>(div_up(rows, (u64)blocks.count), few_positions),
         most_positions);
 
     for (u64 first = 0; first < row; first += most_taps) {
@@ -192,8 +192,8 @@ DEV void image_to_columns(const TileBlocks &blocks, const Conv &conv,
 
         __syncthreads();
         list_taps(v, (u32)first, taps, tables.tap);
-        for (u64 p = (u64)blocks.block * each; p < rows;
-             p += (u64)blocks.nblocks * each) {
+        for (u64 p = (u64)blocks.number * each; p < rows;
+             p += (u64)blocks.count * each) {
             const u32 n = (u32)min_of<u64>(rows - p, each);
 
             __syncthreads();

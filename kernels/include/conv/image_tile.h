@@ -102,31 +102,22 @@ struct Conv {
  * is enough for a GPU, and the others leave before they look at anything. The
  * blocks that stay come in runs: see walk.h.
  */
-struct TileBlocks {
-    u32 block, nblocks;
-    bool stays;
-
+struct TileBlocks : Blocks {
     DEV_MEMBER explicit TileBlocks(u32 log_enough = 9)
+        : Blocks(shift_of((u32)gridDim.x >> log_enough))
     {
-        const u32 times = (u32)gridDim.x >> log_enough;
-        const u32 shift = times > 1 ? 31 - (u32)__clz((int)times) : 0;
-
-        const u32 apart = log_walk_run + shift; /* log2 of blocks, run to run */
-        constexpr u32 run = 1u << log_walk_run;
-
-        stays = !is_left_out(1u << shift, log_walk_run);
-        block =
-            ((u32)blockIdx.x >> apart) * run + ((u32)blockIdx.x & (run - 1));
-        nblocks = ((u32)gridDim.x >> apart) * run +
-                  min_of((u32)gridDim.x & ((1u << apart) - 1), run);
+    }
+    static DEV_MEMBER u32 shift_of(u32 times)
+    {
+        return times > 1 ? 31 - (u32)__clz((int)times) : 0;
     }
     DEV_MEMBER u64 thread() const
     {
-        return (u64)block * (u32)blockDim.x + (u32)threadIdx.x;
+        return (u64)number * (u32)blockDim.x + (u32)threadIdx.x;
     }
     DEV_MEMBER u64 threads() const
     {
-        return (u64)nblocks * (u32)blockDim.x;
+        return (u64)count * (u32)blockDim.x;
     }
 };
 

@@ -271,7 +271,7 @@ template <typename T> struct ConvMatrix {
         const u64 tiles = (u64)down * div_up(count, N);
 
         NO_UNROLL
-        for (u64 tile = blocks.block; tile < tiles; tile += blocks.nblocks) {
+        for (u64 tile = blocks.number; tile < tiles; tile += blocks.count) {
             const u64 turn = divide(tile, down);
 
             one_tile((u32)(tile - turn * down) * M, (u32)turn * N, outputs,

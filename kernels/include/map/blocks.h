@@ -14,12 +14,7 @@
  * do: their check is short and depends on no memory. Five instructions more
  * before they leave cost a tenth on sm_90.
  */
-enum { RUN = 1 << log_walk_run, MANY = 256, STRIDED = 8 };
-
-struct Blocks {
-    u32 number, count; /* place among the blocks that stay; their number */
-    bool stays;
-};
+enum { MANY = 256, STRIDED = 8 };
 
 #if KPK_NVIDIA
 #define SIZE_ANEW(name, reg, size)                                             \
@@ -82,7 +77,7 @@ template <u32 k, u32 each, u32 small = small_grid<k>>
 DEV Blocks staying_blocks(u64 n, bool strided)
 {
     constexpr u32 k_bits = constant_log2(k);
-    const u32 grid = blocks_anew(), runs = blockIdx.x / RUN;
+    const u32 grid = blocks_anew();
     const u64 threads = (u64)grid * threads_anew();
     constexpr u32 strided_bits = constant_log2(STRIDED);
     constexpr u32 each_bits = constant_log2(each);
@@ -106,13 +101,7 @@ DEV Blocks staying_blocks(u64 n, bool strided)
     else if (KPK_NVIDIA && strided && threads >= n / k &&
              grid >= MANY * STRIDED)
         shift = more;
-    const u32 apart = 1u << shift;
-    Blocks blocks;
-    blocks.stays = (runs & (apart - 1)) == 0;
-    blocks.number = (runs >> shift) * RUN + blockIdx.x % RUN;
-    blocks.count = (grid / RUN >> shift) * RUN +
-                   min_of<u32>(grid & (RUN * apart - 1), RUN);
-    return blocks;
+    return Blocks(shift, grid);
 }
 
 /* The packs of one thread: first, first + step, ... */

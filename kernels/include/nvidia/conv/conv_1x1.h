@@ -133,7 +133,7 @@ template <typename T> struct ConvRows : ConvTiles<T> {
             c = 0;
             if (at.tile[tile % turns].end != 0)
                 tile++;
-            begin_rows(blocks.block + (tile + 1) * blocks.nblocks,
+            begin_rows(blocks.number + (tile + 1) * blocks.count,
                        at.tile[(tile + 1) % turns]);
         }
         to.tile = tile;
@@ -145,8 +145,8 @@ template <typename T> struct ConvRows : ConvTiles<T> {
         u32 turn = 0, odd = 0;
 
         if (threadIdx.x == 0) {
-            begin_rows(blocks.block, at.tile[0]);
-            begin_rows(blocks.block + blocks.nblocks, at.tile[1]);
+            begin_rows(blocks.number, at.tile[0]);
+            begin_rows(blocks.number + blocks.count, at.tile[1]);
             at.feed[0] = Feed{0, 0, 0};
         }
         NO_UNROLL

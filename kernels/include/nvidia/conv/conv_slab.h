@@ -25,7 +25,7 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
     DEV_MEMBER void run(const TileBlocks &blocks) const
     {
         NO_UNROLL
-        for (u32 tile = blocks.block; tile < at.tiles; tile += blocks.nblocks) {
+        for (u32 tile = blocks.number; tile < at.tiles; tile += blocks.count) {
             if (threadIdx.x == 0)
                 begin(at, tile, at.tile[0]);
             __syncthreads();
