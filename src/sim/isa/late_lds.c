@@ -1,6 +1,7 @@
 /* late_lds.c - LDS operations of a wave that LDS performs later */
 #include "late_lds.h"
 
+#include "late_memory.h"
 #include "mode.h"
 
 enum { TURNS_MOST = 8 };
@@ -104,11 +105,16 @@ static void move_oldest(struct wave *w)
     struct late_move *f = &w->late->move[w->late->moved++ % LATE_MOVES];
     const struct insn *in = w->insn;
     const uint64_t pc = w->insn_pc, mask = w->mask;
+    const uint64_t serial = w->memory ? w->memory->serial : 0;
 
     w->insn = f->insn;
     w->insn_pc = f->pc;
     w->mask = f->places.lanes;
+    if (w->memory)
+        w->memory->serial = f->serial;
     f->move(w, &f->places, f->nbytes, f->values);
+    if (w->memory)
+        w->memory->serial = serial;
     w->insn = in;
     w->insn_pc = pc;
     w->mask = mask;
@@ -133,6 +139,7 @@ void sim_late_keep(struct wave *w, const struct places *places, unsigned nbytes,
     f = &l->move[l->moves++ % LATE_MOVES];
     f->insn = w->insn;
     f->pc = w->insn_pc;
+    f->serial = w->memory ? w->memory->serial : 0;
     f->places = *places;
     f->nbytes = nbytes;
     f->move = move;

@@ -35,7 +35,7 @@ typedef void late_move_fn(struct wave *w, const struct places *places,
                           unsigned nbytes, const vreg values[4]);
 struct late_move {
     const struct insn *insn;
-    uint64_t pc;
+    uint64_t pc, serial; /* late_memory.h's number of the instruction */
     struct places places;
     unsigned nbytes;
     late_move_fn *move;
