@@ -6,8 +6,8 @@
 # TEST is a program of tests/kernels, and CODE-OBJECT the one that it holds for
 # DEVICE. The row of each KERNEL, a glob, runs once as it is, to find the waits
 # that complete an operation. Then s_nop replaces these waits in a copy of TEST,
-# one at a time, and the row runs again under KPK_SIM_WEAK=0 and KPK_SIM_RACES=1.
-# A mutant is
+# one at a time, and the row runs again under KPK_SIM_WEAK=0 and KPK_SIM_RACES=1,
+# then with caches and several seeds. A mutant is
 #
 #   reported  a missing wait, a data race, another fault, wrong values
 #   covered   not reported; another wait that follows without a branch between
@@ -31,6 +31,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+SEEDS = ("0", "2", "3", "4")  # of KPK_SIM_WEAK with caches
 NOP = struct.pack("<I", 0xBF800000)  # on every processor
 COUNTER = r"(?:vm|vs|lgkm|load|store|sample|bvh|ds|km|async|tensor)cnt"
 WAIT = re.compile(rf"s_wait(?:cnt(?:_{COUNTER})?|(?:_{COUNTER})+|_idle)\b")
@@ -121,6 +122,13 @@ class Copies:
         return done.returncode, done.stdout + done.stderr
 
 
+def still_right(kernel, copies, njobs, environment, waits):
+    """Those that the row does not miss."""
+    with ThreadPoolExecutor(njobs) as pool:
+        runs = pool.map(lambda w: copies.run(kernel, environment, w), waits)
+        return [w for w, (status, _) in zip(waits, runs) if status == 0]
+
+
 def try_kernel(kernel, device, copies, njobs, verbose):
     """Prints what became of its mutants; whether enough are reported."""
     code, entry = copies.code, copies.code.entry[kernel]
@@ -133,14 +141,19 @@ def try_kernel(kernel, device, copies, njobs, verbose):
     for at, name in re.findall(rf"{kernel} \S+ wave \d+ \+0x([0-9a-f]+) waits for \S+ (\w+)", said):
         at_work.setdefault(entry + int(at, 16), set()).add(name)
     waits = sorted(at_work)
-    with ThreadPoolExecutor(njobs) as pool:
-        statuses = [s for s, _ in pool.map(lambda w: copies.run(kernel, weak, w), waits)]
-    missed = [w for w, status in zip(waits, statuses) if status == 0]
+    missed = still_right(kernel, copies, njobs, weak, waits)
     bare = [w for w in missed if not code.is_covered(w)]
+    ncovered = len(missed) - len(bare)
+    for seed in SEEDS if bare else ():
+        caches = dict(os.environ, KPK_SIM_DEVICES=device, KPK_SIM_WEAK=seed)
+        if copies.run(kernel, caches)[0]:
+            print(f"{kernel} {device} fails as it is with seed {seed}")
+            return False
+        bare = still_right(kernel, copies, njobs, caches, bare)
     spared = [w for w in bare if not all(STORES.match(name) for name in at_work[w])]
     print(
-        f"{kernel} {device}: {len(waits)} waits at work, {len(waits) - len(missed)} reported, "
-        f"{len(missed) - len(bare)} covered, {len(bare) - len(spared)} stores, {len(spared)} spared",
+        f"{kernel} {device}: {len(waits)} waits at work, {len(waits) - ncovered - len(bare)} reported, "
+        f"{ncovered} covered, {len(bare) - len(spared)} stores, {len(spared)} spared",
         flush=True,
     )
     for wait in spared if verbose else []:
