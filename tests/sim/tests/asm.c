@@ -253,8 +253,12 @@ static void put_descriptor(uint8_t *d, const struct asm_launch *l,
     put32(d, 4, l->scratch_nbytes);
     put32(d, 8, l->kernarg_nbytes);
     put32(d, 16, CODE_OFFSET);
-    put32(d, 44, accum_offset / 4 - 1);
-    put32(d, 48, (nregs / step - 1) | 0x00af0000 | (l->wgp ? 1u << 29 : 0));
+    put32(d, 44,
+          (accum_offset / 4 - 1) |
+              (l->split && target->major == 9 ? 1u << 16 : 0));
+    put32(d, 48,
+          (nregs / step - 1) | 0x00af0000 |
+              (l->split && target->major > 9 ? 1u << 29 : 0));
     put32(d, 52, (l->scratch_nbytes ? 1 : 0) | 2 << 1 | 1 << 7);
     put32(d, 56, 8 | (l->wave_size == 32 ? 1u << 10 : 0));
 }

@@ -55,7 +55,7 @@ struct asm_launch {
     unsigned accum_offset; /* where AGPRs begin there; 0: behind the VGPRs */
     const void *kernarg;
     unsigned kernarg_nbytes;
-    bool wgp;               /* gfx10 on: on both compute units of a WGP */
+    bool split;             /* WGP mode; up to gfx950 tgsplit */
     struct sim_alloc *code; /* by asm_assemble() */
     struct sim_stats stats; /* out */
     struct sim_fault fault; /* out */

@@ -5,7 +5,7 @@
  * LLVM emits for it, where threads are
  *
  *   GROUP    waves of one group on one compute unit (CU)
- *   WGP      waves of one group on two
+ *   SPLIT    waves of one group on several: WGP mode, tgsplit
  *   DEVICE   waves of different groups, on one die
  *   DIES     the same on several
  *
@@ -29,9 +29,9 @@
 
 enum { MOST_THREADS = 4, MOST_LINES = 4, MOST_READS = 4, BUFFER = 4096 };
 enum { AT_X = 0, AT_Y = 512, AT_READS = 2048 };
-enum place { GROUP, WGP, DEVICE, DIES, NUM_PLACES };
+enum place { GROUP, SPLIT, DEVICE, DIES, NUM_PLACES };
 
-static const char *const place_names[] = {"group", "WGP", "device", "dies"};
+static const char *const place_names[] = {"group", "split", "device", "dies"};
 
 /*
  * What a family does for a scope. Lines begin with what they are: a wait for
@@ -46,7 +46,7 @@ struct family {
     const char *target;
     const char *wait_loads, *wait_stores, *wait_lds;
     bool places[NUM_PLACES];
-    struct scope group, device; /* group: of a WGP */
+    struct scope group, device; /* group: if it is split */
 };
 
 /* clang-format off */
@@ -56,13 +56,14 @@ struct family {
 #define NONE {"", "", {NULL}, {NULL}}
 #define GFX9 {"glc", "", {"s" V0}, {"l" V0, "ibuffer_wbinvl1_vol"}}
 #define GFX94 {"sc1", "sc1", {"bbuffer_wbl2 sc1", "s" V0}, {"l" V0, "ibuffer_inv sc1"}}
-#define GFX94_TGSPLIT NONE
+#define GFX90A_GROUP {"glc", "", {"s" V0}, {"l" V0, "ibuffer_wbinvl1_vol"}}
+#define GFX94_GROUP {"sc0", "sc0", {"s" V0}, {"l" V0, "ibuffer_inv sc0"}}
 
 static const struct family families[] = {
     {"gfx906", V0, V0, LDS0, {true, false, true, false}, NONE, GFX9},
-    {"gfx90a", V0, V0, LDS0, {true, false, true, false}, NONE, GFX9},
-    {"gfx942", V0, V0, LDS0, {true, false, true, true}, NONE, GFX94},
-    {"gfx950", V0, V0, LDS0, {true, false, true, true}, NONE, GFX94},
+    {"gfx90a", V0, V0, LDS0, {true, true, true, false}, GFX90A_GROUP, GFX9},
+    {"gfx942", V0, V0, LDS0, {true, true, true, true}, GFX94_GROUP, GFX94},
+    {"gfx950", V0, V0, LDS0, {true, true, true, true}, GFX94_GROUP, GFX94},
     {"gfx1030", V0, S0, LDS0, {true, true, true, false},
      {"glc", "", {"s" S0}, {"l" V0, "ibuffer_gl0_inv"}},
      {"glc dlc", "", {"s" S0}, {"l" V0, "ibuffer_gl1_inv", "ibuffer_gl0_inv"}}},
@@ -87,7 +88,7 @@ static const struct family families[] = {
  * order of the text, x, y in memory, z in LDS; .x relaxed at the scope, .r
  * release, .a acquire, .s sequentially consistent; F a sequentially consistent
  * fence; D waits for what was loaded. The outcome names loaded values and what
- * memory holds in the end. Verdicts are of GROUP, WGP, DEVICE and DIES:
+ * memory holds in the end. Verdicts are of GROUP, SPLIT, DEVICE and DIES:
  * (F)orbidden, (A)llowed, - without meaning.
  *
  * needs: lines that are left out, by their kind, of all threads at once.
@@ -259,7 +260,7 @@ static void put_test(struct writer *t, const struct test *test,
     const char *target = t->family->target;
     const bool gfx12 = strncmp(target, "gfx12", 5) == 0;
     const bool gfx9 = target[3] == '9';
-    const bool waves = place == GROUP || place == WGP;
+    const bool waves = place == GROUP || place == SPLIT;
 
     t->scope = waves ? &t->family->group : &t->family->device;
     t->old_names = gfx9 || strncmp(target, "gfx10", 5) == 0;
@@ -311,7 +312,8 @@ static unsigned count(const struct test *test, struct writer *t,
                       bool stops)
 {
     const char *target = t->family->target;
-    const bool gfx9 = target[3] == '9', waves = place == GROUP || place == WGP;
+    const bool gfx9 = target[3] == '9',
+               waves = place == GROUP || place == SPLIT;
     struct sim_alloc *a = sim_mem_alloc(0, BUFFER, 256, SIM_MEM_DEVICE);
     uint64_t kernarg;
     unsigned n = 0, threads = 0;
@@ -321,7 +323,7 @@ static unsigned count(const struct test *test, struct writer *t,
                            .lds_nbytes = 256,
                            .nregs = 64,
                            .accum_offset = 32,
-                           .wgp = place == WGP,
+                           .split = place == SPLIT,
                            .kernarg = &kernarg,
                            .kernarg_nbytes = sizeof(kernarg)};
 
@@ -359,6 +361,12 @@ static uint64_t forbidden_seeds(void)
 typedef void case_fn(const struct test *test, struct writer *t,
                      enum place place);
 
+/* tgsplit has no LDS. */
+static bool has_no_lds(const struct family *f, const struct test *test)
+{
+    return f->target[3] == '9' && strstr(test->name, "LDS");
+}
+
 static void each_case(char verdict, case_fn *fn)
 {
     static struct writer t;
@@ -367,7 +375,8 @@ static void each_case(char verdict, case_fn *fn)
         for (int place = 0; place < NUM_PLACES; place++)
             for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
                 if (!families[f].places[place] ||
-                    tests[i].verdict[place] != verdict)
+                    tests[i].verdict[place] != verdict ||
+                    (place == SPLIT && has_no_lds(&families[f], &tests[i])))
                     continue;
                 t = (struct writer){.family = &families[f]};
                 fn(&tests[i], &t, (enum place)place);
