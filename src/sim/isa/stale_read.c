@@ -54,17 +54,19 @@ void sim_stale_note(struct wave *w, uint8_t *at, unsigned n,
     struct caches *c = w->run->caches;
     const uint32_t number = number_of(w);
 
-    for (unsigned i = 0; i < n; i++) {
-        uint8_t *const line = line_of(at + i);
-        const unsigned k = (unsigned)(at + i - line);
+    for (unsigned done = 0, part; done < n; done += part) {
+        uint8_t *const line = line_of(at + done);
+        const unsigned first = (unsigned)(at + done - line);
         struct cache_line *newest = sim_cache_get(&c->newest, line);
         struct cache_line *who = sim_cache_get(&c->who, line);
 
+        part = LINE_NBYTES - first < n - done ? LINE_NBYTES - first : n - done;
         if (!newest || !who)
             return;
-        newest->bytes[k] = bytes[i];
-        newest->valid |= line_bytes(k, 1);
-        memcpy(who->bytes + k / 4 * 4, &number, sizeof(number));
+        memcpy(newest->bytes + first, bytes + done, part);
+        newest->valid |= line_bytes(first, part);
+        for (unsigned k = first / 4; k <= (first + part - 1) / 4; k++)
+            memcpy(who->bytes + 4ull * k, &number, sizeof(number));
     }
 }
 
@@ -135,11 +137,26 @@ static void report(struct wave *w, const uint8_t *at, uint32_t number, int lane)
              (unsigned long long)s->pc, what);
 }
 
+/* Whether any byte of [at, at + n) has been stored as another one. */
+static bool is_newer(const struct caches *c, uint8_t *at, unsigned n,
+                     const uint8_t *bytes)
+{
+    const struct cache_line *l = sim_cache_find(&c->newest, line_of(at));
+    const unsigned first = (unsigned)(at - line_of(at));
+
+    if (first + n > LINE_NBYTES) /* in two lines */
+        return true;
+    return l && l->valid & line_bytes(first, n) &&
+           memcmp(l->bytes + first, bytes, n) != 0;
+}
+
 void sim_stale_check(struct wave *w, uint8_t *at, unsigned n,
                      const uint8_t *bytes, bool passes, int lane)
 {
     const struct caches *c = w->run->caches;
 
+    if (c->newest.nlines == 0 || !is_newer(c, at, n, bytes))
+        return;
     for (unsigned i = 0; i < n; i++) {
         uint8_t *const line = line_of(at + i);
         const unsigned k = (unsigned)(at + i - line);

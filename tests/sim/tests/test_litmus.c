@@ -17,6 +17,7 @@
  */
 #include "asm.h"
 #include "sim/base/host_access.h"
+#include "sim/isa/fault_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +88,7 @@ static const struct family families[] = {
  * A thread's steps: W stores 1, or what = says, R loads into a, b, c, d in the
  * order of the text, x, y in memory, z in LDS; .x relaxed at the scope, .r
  * release, .a acquire, .s sequentially consistent; F a sequentially consistent
- * fence; D waits for what was loaded. The outcome names loaded values and what
+ * fence; D waits for what was loaded, C goes on if it is not 0. The outcome names loaded values and what
  * memory holds in the end. Verdicts are of GROUP, SPLIT, DEVICE and DIES:
  * (F)orbidden, (A)llowed, - without meaning.
  *
@@ -240,6 +241,12 @@ static void put_thread(struct writer *t, const char *steps)
             break;
         case 'D':
             put(t, "%s\n", t->family->wait_loads);
+            break;
+        case 'C':
+            put(t,
+                "v_readfirstlane_b32 s7, v%u\ns_cmp_eq_u32 s7, 0\n"
+                "s_cbranch_scc1 end\n",
+                19 + t->nreads);
             break;
         default:
             put_fence(t);
@@ -455,12 +462,59 @@ static void test_seed_1_is_the_plain_run(void **state)
     each_case('A', does_not_show_with_seed_1);
 }
 
+/* The first stale read of the data, whose reader has seen the flag. */
+static const struct {
+    const char *target;
+    enum place place;
+    char without;
+    const char *report; /* "": none */
+} reports[] = {
+    {"gfx942", DIES, 0, ""},
+    {"gfx942", DIES, 'b', "the writer lacks 'buffer_wbl2 sc1'"},
+    {"gfx942", DIES, 'i', "the reader lacks buffer_inv sc1"},
+    {"gfx942", DEVICE, 's', "the writer lacks a wait"},
+    {"gfx90a", DEVICE, 0, ""},
+    {"gfx90a", DEVICE, 's', "the writer lacks a wait"},
+    {"gfx90a", DEVICE, 'i', "the reader lacks buffer_wbinvl1_vol"},
+    {"gfx1030", DEVICE, 'i', "the reader lacks buffer_gl1_inv"},
+    {"gfx1201", DEVICE, 0, ""},
+    {"gfx1201", DEVICE, 's', "the writer lacks a wait"},
+    {"gfx1250", DIES, 'b', "the writer lacks 'global_wb scope:SCOPE_DEV'"},
+};
+
+static void test_the_report_says_what_was_not_done(void **state)
+{
+    static const struct test mp = {
+        "MP", {"Wx Wy.r", "Ry.a C Rx"}, "a=1 b=0", "", ""};
+    static struct writer t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
+        for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++) {
+            if (strcmp(families[f].target, reports[i].target) != 0)
+                continue;
+            t = (struct writer){.family = &families[f],
+                                .without = reports[i].without,
+                                .which = 1};
+            put_test(&t, &mp, reports[i].place);
+            sim_forget_warning();
+            (void)count(&mp, &t, reports[i].place, 2,
+                        *reports[i].report ? ALLOWED_SEEDS : 200, true);
+            if (*reports[i].report
+                    ? !strstr(sim_last_warning(), reports[i].report)
+                    : *sim_last_warning() != 0)
+                fail_msg("%s: '%s' is not in '%s'", reports[i].target,
+                         reports[i].report, sim_last_warning());
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest all[] = {
         cmocka_unit_test(test_what_is_forbidden_never_shows),
         cmocka_unit_test(test_what_is_allowed_shows),
         cmocka_unit_test(test_each_part_is_needed),
+        cmocka_unit_test(test_the_report_says_what_was_not_done),
         cmocka_unit_test(test_seed_1_is_the_plain_run),
     };
 
