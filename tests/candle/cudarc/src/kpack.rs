@@ -72,8 +72,6 @@ pub(crate) fn check(status: sys::kpk_status) -> Result<(), Error> {
 pub struct Gpu {
     pub(crate) inst: *mut sys::kpk_instance,
     pub(crate) ordinal: usize,
-    /// The first failure of a call that cannot return it, such as Drop's.
-    error: Mutex<Option<Error>>,
 }
 
 // SAFETY: any number of threads may use an instance (kpack.h).
@@ -88,6 +86,9 @@ impl std::fmt::Debug for Gpu {
 
 thread_local! {
     static CURRENT: Cell<Option<&'static Gpu>> = const { Cell::new(None) };
+    /// The first failure of a call that cannot return it, such as Drop's. Other
+    /// threads have work of their own, and do not hear of it.
+    static FAILED: Cell<Option<Error>> = const { Cell::new(None) };
 }
 
 /// The device that this thread used last, as CUDA's current context is.
@@ -115,11 +116,7 @@ impl Gpu {
         let mut inst = std::ptr::null_mut();
         // SAFETY: the pack is constant data that lives for ever.
         check(unsafe { sys::kpk_open(&kpk_candle, ordinal as c_int, &mut inst) })?;
-        let gpu: &'static Gpu = Box::leak(Box::new(Gpu {
-            inst,
-            ordinal,
-            error: Mutex::new(None),
-        }));
+        let gpu: &'static Gpu = Box::leak(Box::new(Gpu { inst, ordinal }));
         open.push(gpu);
         Ok(gpu)
     }
@@ -130,16 +127,16 @@ impl Gpu {
             crate::ptx::make_current(self)?;
             CURRENT.set(Some(self));
         }
-        match self.error.lock().unwrap().take() {
+        match FAILED.take() {
             Some(error) => Err(error),
             None => Ok(()),
         }
     }
 
-    /// Keeps a failure for the next call that can report it.
+    /// Keeps a failure for this thread's next call that can report it.
     pub fn record<T>(&self, result: Result<T, Error>) {
         if let Err(error) = result {
-            self.error.lock().unwrap().get_or_insert(error);
+            FAILED.set(FAILED.take().or(Some(error)));
         }
     }
 
