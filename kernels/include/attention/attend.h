@@ -18,7 +18,7 @@
 #pragma once
 
 #include "attention/kv_tile.h"
-#include "attention/softmax.h"
+#include "attention/online_softmax.h"
 
 template <typename T, u32 D, bool Decode> struct AttendShape {
     typedef Scores<T> S;

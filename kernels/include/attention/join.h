@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "attention/softmax.h"
+#include "attention/online_softmax.h"
 #include "early.h"
 
 /* NVIDIA's: eight loads under way. AMD's scalar registers do not hold the

@@ -1,5 +1,5 @@
 /*
- * softmax.h - one online softmax for every attention kernel, and the store of a
+ * online_softmax.h - one softmax for every attention kernel, and the store of a
  * row with its log-sum-exp
  *
  * With x a row's scores times log2(e), a row keeps m, near the largest x so
