@@ -1,6 +1,8 @@
 /* plan.c - what gemm_plan.h chooses, and the launching of it on every device */
 #include "kpack/candle/gemm_plan.h"
 
+#include "../../kernels/include/nvidia/gemm/wgmma_shapes.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -71,20 +73,26 @@ static uint64_t copies_end(const kpk_gemm_product *p, const kpk_gemm_plan *plan)
                            : plan->aligned_a + row_a * rows_a * p->batch;
 }
 
-/* Tiles of f16 and bf16 kernels on sm_90, told apart by the launch's shared
- * memory. */
+/* Tiles of f16 and bf16 kernels on sm_90, told by the launch's shared memory.
+ */
 static const struct tile {
     uint32_t kernel, shared_nbytes, m, n, room;
-} warpgroup_tiles[] = {{128, 224256, 128, 192, 1}, {128, 222208, 128, 160, 1},
-                       {128, 214016, 128, 80, 1},  {128, 199680, 128, 64, 1},
-                       {128, 217088, 128, 128, 1}, {128, 217088, 128, 256, 1},
-                       {128, 201728, 128, 96, 1},  {64, 226304, 64, 64, 1},
-                       {64, 224256, 64, 80, 1},    {64, 222208, 64, 128, 1},
-                       {64, 209920, 64, 96, 1},    {64, 206848, 64, 160, 1},
-                       {64, 111616, 64, 64, 2},    {64, 101376, 128, 128, 2},
-                       {64, 99328, 64, 128, 2},    {8, 198656, 64, 64, 1},
-                       {8, 197632, 32, 64, 1},     {8, 185344, 16, 64, 1},
-                       {8, 82944, 16, 64, 2}};
+} warpgroup_tiles[] = {
+#define ROOM(least_m, most_m, room, ...) room
+#define TILE(kernel, m, n, tile, rows, cols, deep, stages, more, along)        \
+    {kernel, KPK_TILE_LDS(tile, rows, cols, deep, stages, more), m, n,         \
+     ROOM along},
+#define TILE_128(tile, rows, cols, deep, stages, more, shares, apart, b,       \
+                 along, across)                                                \
+    TILE(128, rows, cols, tile, rows, cols, deep, stages, more, along)
+#define TILE_64(tile, rows, cols, deep, stages, more, shares, apart, b, along, \
+                across)                                                        \
+    TILE(64, rows, cols, tile, rows, cols, deep, stages, more, along)
+#define TILE_8(tile, rows, cols, deep, stages, more, shares, apart, b, along,  \
+               across)                                                         \
+    TILE(8, cols, rows, tile, rows, cols, deep, stages, more, along)
+    KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_64(TILE_64)
+        KPK_GEMM_TILES_8(TILE_8)};
 
 static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
 {
