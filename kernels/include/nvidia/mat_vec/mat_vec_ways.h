@@ -14,8 +14,10 @@
  * times more. An H200 starts 1.6 workgroups a nanosecond, even if they leave at
  * once and need few registers and little LDS; it reads 4.2 KB in the same time.
  * So few workgroups work where rows are many, and the others leave first of
- * all. A launch of 2 us feels each instruction in front of its first load, even
- * the tests of the rows above its own: rows for short launches stand first.
+ * all: their instructions are taken from those that work. A launch of 2 us
+ * feels each instruction in front of its first load, too. Both pay for the
+ * tests of the rows above their own, so the shortest rows of the matrix stand
+ * first, then those that many workgroups leave from.
  */
 namespace mat_vec_way
 {
@@ -78,13 +80,13 @@ constexpr Row ways[] = {
     /*       formats                                               feed, its numbers   workers */
     {1, 1, all,       matrix,    1, no_end,          1, 1024,      registers, 4, 1,    own,  3001},
     {1, 1, nibbles,   matrix,    1, no_end,       1025, 2048,      registers, 4, 2,    own,  3001},
+    {1, 1, ~q8,       rows,   6000, no_end,       1025, any,       bulk,      8, 2,    few,  34},
+    {1, 1, of_256,    rows,   3001, no_end,       1025, 2048,      bulk,      8, 2,    few,  34},
+    {1, 1, q8,        rows,  20000, no_end,       1025, any,       bulk,      8, 2,    few,  34},
     {1, 1, of_256|q8, matrix,    1, 3000,         1025, 2048,      registers, 4, 2,    own,  never},
     {1, 1, all,       matrix,    1, each,         2049, 4096,      registers, 1, 1,    own,  never},
     {1, 1, all,       matrix,    1, each | 8,     2049, 4096,      registers, 2, 2,    own,  never},
     {1, 1, all,       rows,      1, each,         4097, 8192,      registers, 1, 2,    own,  never},
-    {1, 1, of_256,    rows,   3001, no_end,       1025, 2048,      bulk,      8, 2,    few,  34},
-    {1, 1, ~q8,       rows,   6000, no_end,       1025, any,       bulk,      8, 2,    few,  34},
-    {1, 1, q8,        rows,  20000, no_end,       1025, any,       bulk,      8, 2,    few,  34},
     {1, 1, all,       rows,   1200, no_end,       1025, 4096,      copies,    4, 1,    own,  1},
     {1, 1, q8,        rows,      1, no_end,          0, any,       copies,    2, 2,    own,  never},
     {1, 1, ~q8,       rows,      1, no_end,          0, any,       copies,    2, 3,    own,  never},
@@ -243,10 +245,11 @@ DEV u32 multiprocessors()
 
 struct Launch {
     int nrows, ncols;
-    u32 all_rows; /* of all matrices */
-    u32 odd;      /* low bits of all addresses and strides but rows' */
-    bool is_compact;
+    u32 all_rows; /* of all matrices; very many in a compact grid */
+    /* low bits of all addresses and strides but rows', and is_compact */
+    u32 irregular;
 };
+constexpr u32 is_compact = 16;
 
 /* Whether rows of whole blocks are not a multiple of 16 bytes. */
 template <class F> DEV bool is_odd(int ncols)
@@ -275,12 +278,10 @@ template <class F, int N, int I> DEV bool takes(const Launch &l)
     } else if (w.most_rows != no_end) {
         fits &= l.all_rows <= w.most_rows;
     }
-    if (w.workers == few)
-        fits |= l.is_compact;
-    else
-        fits &= l.is_compact == (w.workers == compact);
-    if (w.aligned != nothing)
-        fits &= (l.odd & 15) == 0;
+    fits &= (l.irregular & (w.aligned == nothing ? is_compact
+                            : w.workers == few   ? 15
+                                                 : 31)) ==
+            (w.workers == compact ? is_compact : 0);
     if (w.aligned == rows)
         fits &= !is_odd<F>(l.ncols);
     if (w.least_length > 0)
@@ -303,7 +304,7 @@ template <int I> DEV bool is_spread(const Launch &l)
 
 template <int I> DEV u32 most_workers(const Launch &l)
 {
-    return ways[I].workers == few && !l.is_compact
+    return ways[I].workers == few && (l.irregular & is_compact) == 0
                ? multiprocessors() * ways[I].number / 10
                : gridDim.x;
 }
@@ -399,12 +400,17 @@ template <class F, int N, int Launched, class Make>
 DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32 planes, Make make)
 {
     constexpr u32 nbytes = mat_vec_way::lds_nbytes<F, N>();
+    constexpr u32 compact = mat_vec_way::is_compact;
     const u32 full = ((u32)nrows + Launched - 1) / Launched;
-    const bool is_compact = N == 1 && gridDim.x < full;
-    const mat_vec_way::Launch launch = {nrows, ncols, full * Launched * planes,
-                                        odd, is_compact};
+    mat_vec_way::Launch l = {nrows, ncols, full * Launched * planes, odd & 15};
+
+    if (N == 1 && gridDim.x < full) {
+        l.all_rows = mat_vec_way::no_end;
+        l.irregular |= compact;
+    }
+    asm("" : "+r"(l.all_rows), "+r"(l.irregular)); /* not worked out anew */
 
     __shared__ __attribute__((aligned(16))) u8 lds[nbytes];
 
-    mat_vec_way::with_way<F, N, Launched>(lds, launch, make);
+    mat_vec_way::with_way<F, N, Launched>(lds, l, make);
 }
