@@ -28,7 +28,7 @@ static uint32_t number_of(struct wave *w)
     s = c->nstored ? &c->stored[c->nstored - 1] : NULL;
     if (s && s->wave == m->id && s->serial == m->serial)
         return c->nstored;
-    if (c->nstored == c->most_stored) {
+    if (!c->stored || c->nstored == c->most_stored) {
         const uint32_t most = c->most_stored ? 2 * c->most_stored : 64;
 
         s = most > STORES_MOST ? NULL
