@@ -14,7 +14,8 @@ enum {
     CU_LINES = 256,
     CU_LINES_GFX9 = 128,
     ARRAY_LINES = 1024,
-    L2_LINES = 32768
+    L2_LINES = 32768,
+    NEWEST_LINES = 1 << 20
 };
 
 /* ---- which memory an L2 keeps from others ---- */
@@ -143,6 +144,7 @@ struct caches *sim_caches_new(const struct run *run)
     c->in_order = run->target->major == 9 && !c->splits;
     c->device = c->ndies > 1 ? LEVEL_MEMORY : LEVEL_L2;
     c->random = mix(run->config.weak + 1);
+    c->newest.most = c->who.most = NEWEST_LINES;
     for (unsigned d = 0; d < c->ndies; d++) {
         struct die *die = &c->die[d];
 

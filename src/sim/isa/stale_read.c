@@ -168,6 +168,8 @@ void sim_stale_check(struct wave *w, uint8_t *at, unsigned n,
         if (w->insn->class == CLASS_VMEM && sim_order_begins_swap(w))
             return;
         l = sim_cache_find(&c->who, line);
+        if (!l) /* there were too many */
+            return;
         memcpy(&number, l->bytes + k / 4 * 4, sizeof(number));
         if (number && (!passes || is_dirty(c, &c->stored[number - 1], at + i)))
             report(w, at + i, number, lane);
