@@ -137,7 +137,8 @@ struct caches *sim_caches_new(const struct run *run)
         free(c);
         return NULL;
     }
-    c->has_arrays = family & (FAMILY_GFX10 | FAMILY_GFX11);
+    /* gfx12's, which holds nothing today, tells its scopes apart. */
+    c->has_arrays = family & (FAMILY_GFX10 | FAMILY_GFX11 | FAMILY_GFX120);
     c->splits = splits_groups(run);
     /* LLVM lets no wave wait for its stores where its group shares a cache,
      * and a later release by another wave of the group must cover them. */

@@ -1,7 +1,7 @@
 /* caches.h - what the caches of a card may show to its waves
  *
  * Under KPK_SIM_WEAK. A launch has dies, each with an L2 cache and eight
- * compute units (CUs), each with a cache of its own; gfx10 and gfx11 have two
+ * compute units (CUs), each with a cache of its own; gfx10 to gfx1201 have two
  * caches of shader arrays between them, and two CUs share a scalar cache. Where
  * all that touch some memory meet in one L2, the simulator's memory is this L2.
  *

@@ -138,6 +138,7 @@ struct writer {
     bool old_names; /* _dword for _b32 */
     char without;   /* a kind of line */
     bool left_out;
+    const char *instead; /* of such a line */
     unsigned which; /* of the lines of this kind in a row; 0: all of them */
     unsigned nreads;
     size_t n;
@@ -163,10 +164,12 @@ static void put_lines(struct writer *t, const char *const *lines)
     unsigned which = 0;
 
     for (size_t i = 0; lines[i]; i++) {
-        if (lines[i][0] == t->without && ++which == t->which)
+        if (lines[i][0] == t->without && ++which == t->which) {
             t->left_out = true;
-        else
+            put(t, "%s\n", t->instead ? t->instead : "");
+        } else {
             put(t, "%s\n", lines[i] + 1);
+        }
     }
 }
 
@@ -467,7 +470,8 @@ static const struct {
     const char *target;
     enum place place;
     char without;
-    const char *report; /* "": none */
+    const char *report;  /* "": none */
+    const char *instead; /* of what is left out */
 } reports[] = {
     {"gfx942", DIES, 0, ""},
     {"gfx942", DIES, 'b', "the writer lacks 'buffer_wbl2 sc1'"},
@@ -480,6 +484,10 @@ static const struct {
     {"gfx1201", DEVICE, 0, ""},
     {"gfx1201", DEVICE, 's', "the writer lacks a wait"},
     {"gfx1250", DIES, 'b', "the writer lacks 'global_wb scope:SCOPE_DEV'"},
+    {"gfx942", DIES, 'b', "has too small a scope", "buffer_wbl2 sc0"},
+    {"gfx942", DIES, 'i', "has too small a scope", "buffer_inv sc0"},
+    {"gfx1201", DEVICE, 'i', "has too small a scope",
+     "global_inv scope:SCOPE_SE"},
 };
 
 static void test_the_report_says_what_was_not_done(void **state)
@@ -495,6 +503,7 @@ static void test_the_report_says_what_was_not_done(void **state)
                 continue;
             t = (struct writer){.family = &families[f],
                                 .without = reports[i].without,
+                                .instead = reports[i].instead,
                                 .which = 1};
             put_test(&t, &mp, reports[i].place);
             sim_forget_warning();
