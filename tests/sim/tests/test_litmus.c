@@ -86,8 +86,8 @@ static const struct family families[] = {
 
 /*
  * A thread's steps: W stores 1, or what = says, R loads into a, b, c, d in the
- * order of the text, x, y in memory, z in LDS; .x relaxed at the scope, .r
- * release, .a acquire, .s sequentially consistent; F a sequentially consistent
+ * order of the text, x, y in memory, z in LDS; A stores 1 from LDS and waits
+ * for it (gfx1250); .x relaxed at the scope, .r release, .a acquire, .s sequentially consistent; F a sequentially consistent
  * fence; D waits for what was loaded, C goes on if it is not 0. The outcome names loaded values and what
  * memory holds in the end. Verdicts are of GROUP, SPLIT, DEVICE and DIES:
  * (F)orbidden, (A)llowed, - without meaning.
@@ -102,13 +102,14 @@ static const struct test {
     {"MP release, acquire", {"Wx Wy.r", "Ry.a Rx"}, "a=1 b=0", "FFFF", "slbi"},
     {"MP release, plain", {"Wx Wy.r", "Ry D Rx"}, "a=1 b=0", "FAAA", ""},
     {"MP plain, acquire", {"Wx Wy.x", "Ry.a Rx"}, "a=1 b=0", "FAAA", ""},
-    {"MP by a fence", {"Wx F Wy.x", "Ry.x F Rx"}, "a=1 b=0", "FFFF", ""},
+    {"MP by a fence", {"Wx F Wy.x", "Ry.x F Rx"}, "a=1 b=0", "FFFF", "slbi"},
+    {"MP from LDS", {"Ax Wy.x", "Rx.x D Rx.x D Ry.a Rx"}, "c=1 d=0", "---F", "a"},
     {"MP flag in LDS", {"Wx Wz", "Rz D Rx"}, "a=1 b=0", "FA--", ""},
     {"MP data in LDS", {"Wz Wy.x", "Ry.x D Rz"}, "a=1 b=0", "AA--", ""},
     {"SB plain", {"Wx Ry", "Wy Rx"}, "a=0 b=0", "FAAA", ""},
     {"SB release, acquire", {"Wx.r Ry.a", "Wy.r Rx.a"}, "a=0 b=0", "FAAA", ""},
     {"SB fence", {"Wx F Ry", "Wy F Rx"}, "a=0 b=0", "FFFF", "sbi"},
-    {"SB seq_cst", {"Wx.s Ry.s", "Wy.s Rx.s"}, "a=0 b=0", "FFFF", ""},
+    {"SB seq_cst", {"Wx.s Ry.s", "Wy.s Rx.s"}, "a=0 b=0", "FFFF", "s"},
     {"LB plain", {"Rx Wy.x", "Ry Wx.x"}, "a=1 b=1", "FAAA", ""},
     {"LB dependency", {"Rx D Wy.x", "Ry D Wx.x"}, "a=1 b=1", "FFFF", ""},
     {"CoRR plain", {"Wx.x", "Rx Rx"}, "a=1 b=0", "FFFF", ""},
@@ -158,28 +159,38 @@ static void put(struct writer *t, const char *format, ...)
     assert_true(t->n < sizeof(t->text));
 }
 
-/* Lines of a scope, but those that are left out. */
+/* A line, unless it is the one of its kind that is left out. */
+static void put_line(struct writer *t, char kind, const char *line,
+                     unsigned which)
+{
+    const bool leave = kind == t->without && which == t->which;
+
+    t->left_out = t->left_out || leave;
+    put(t, "%s\n", !leave ? line : t->instead ? t->instead : "");
+}
+
 static void put_lines(struct writer *t, const char *const *lines)
 {
     unsigned which = 0;
 
     for (size_t i = 0; lines[i]; i++) {
-        if (lines[i][0] == t->without && ++which == t->which) {
-            t->left_out = true;
-            put(t, "%s\n", t->instead ? t->instead : "");
-        } else {
-            put(t, "%s\n", lines[i] + 1);
-        }
+        which += lines[i][0] == t->without;
+        put_line(t, lines[i][0], lines[i] + 1, which);
     }
 }
 
 /* One wait is enough where loads and stores share a counter. */
+static bool has_one_counter(const struct family *f)
+{
+    return f->wait_loads == f->wait_stores;
+}
+
 static void put_fence(struct writer *t)
 {
     const char *const *acquire = t->scope->acquire;
 
     put_lines(t, t->scope->release);
-    if (t->family->wait_loads == t->family->wait_stores && acquire[0])
+    if (has_one_counter(t->family) && acquire[0])
         acquire++;
     put_lines(t, acquire);
 }
@@ -206,6 +217,16 @@ static void put_store(struct writer *t, const char *step)
         offset_of(step[1]), order ? t->scope->store : "");
 }
 
+/* gfx1250's, which has a counter of its own. */
+static void put_store_from_lds(struct writer *t)
+{
+    put(t,
+        "ds_store_b32 v1, v4\ns_wait_dscnt 0x0\n"
+        "global_store_async_from_lds_b32 v1, v1, s[4:5] offset:%u %s\n",
+        AT_X, t->scope->store);
+    put_line(t, 'a', "s_wait_asynccnt 0x0", 1);
+}
+
 static void put_load(struct writer *t, const char *step)
 {
     const char *order = strchr(step, '.');
@@ -216,8 +237,11 @@ static void put_load(struct writer *t, const char *step)
             reg, t->family->wait_lds);
         return;
     }
-    if (order && order[1] == 's')
-        put(t, "%s\n%s\n", t->family->wait_loads, t->family->wait_stores);
+    if (order && order[1] == 's') {
+        if (!has_one_counter(t->family))
+            put_line(t, 'l', t->family->wait_loads, 1);
+        put_line(t, 's', t->family->wait_stores, 1);
+    }
     put(t, "%s v%u, v1, s[4:5] offset:%u %s\n",
         t->old_names ? "global_load_dword" : "global_load_b32", reg,
         offset_of(step[1]), order ? t->scope->load : "");
@@ -238,6 +262,9 @@ static void put_thread(struct writer *t, const char *steps)
         switch (step[0]) {
         case 'W':
             put_store(t, step);
+            break;
+        case 'A':
+            put_store_from_lds(t);
             break;
         case 'R':
             put_load(t, step);
@@ -371,10 +398,13 @@ static uint64_t forbidden_seeds(void)
 typedef void case_fn(const struct test *test, struct writer *t,
                      enum place place);
 
-/* tgsplit has no LDS. */
-static bool has_no_lds(const struct family *f, const struct test *test)
+/* tgsplit has no LDS, and gfx1250 alone stores from there. */
+static bool lacks(const struct family *f, enum place place,
+                  const struct test *test)
 {
-    return f->target[3] == '9' && strstr(test->name, "LDS");
+    if (strstr(test->name, "from LDS"))
+        return strcmp(f->target, "gfx1250") != 0;
+    return place == SPLIT && f->target[3] == '9' && strstr(test->name, "LDS");
 }
 
 static void each_case(char verdict, case_fn *fn)
@@ -386,7 +416,7 @@ static void each_case(char verdict, case_fn *fn)
             for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
                 if (!families[f].places[place] ||
                     tests[i].verdict[place] != verdict ||
-                    (place == SPLIT && has_no_lds(&families[f], &tests[i])))
+                    lacks(&families[f], (enum place)place, &tests[i]))
                     continue;
                 t = (struct writer){.family = &families[f]};
                 fn(&tests[i], &t, (enum place)place);
@@ -473,17 +503,18 @@ static const struct {
     const char *report;  /* "": none */
     const char *instead; /* of what is left out */
 } reports[] = {
-    {"gfx942", DIES, 0, ""},
-    {"gfx942", DIES, 'b', "the writer lacks 'buffer_wbl2 sc1'"},
-    {"gfx942", DIES, 'i', "the reader lacks buffer_inv sc1"},
-    {"gfx942", DEVICE, 's', "the writer lacks a wait"},
-    {"gfx90a", DEVICE, 0, ""},
-    {"gfx90a", DEVICE, 's', "the writer lacks a wait"},
-    {"gfx90a", DEVICE, 'i', "the reader lacks buffer_wbinvl1_vol"},
-    {"gfx1030", DEVICE, 'i', "the reader lacks buffer_gl1_inv"},
-    {"gfx1201", DEVICE, 0, ""},
-    {"gfx1201", DEVICE, 's', "the writer lacks a wait"},
-    {"gfx1250", DIES, 'b', "the writer lacks 'global_wb scope:SCOPE_DEV'"},
+    {"gfx942", DIES, 0, "", NULL},
+    {"gfx942", DIES, 'b', "the writer lacks 'buffer_wbl2 sc1'", NULL},
+    {"gfx942", DIES, 'i', "the reader lacks buffer_inv sc1", NULL},
+    {"gfx942", DEVICE, 's', "the writer lacks a wait", NULL},
+    {"gfx90a", DEVICE, 0, "", NULL},
+    {"gfx90a", DEVICE, 's', "the writer lacks a wait", NULL},
+    {"gfx90a", DEVICE, 'i', "the reader lacks buffer_wbinvl1_vol", NULL},
+    {"gfx1030", DEVICE, 'i', "the reader lacks buffer_gl1_inv", NULL},
+    {"gfx1201", DEVICE, 0, "", NULL},
+    {"gfx1201", DEVICE, 's', "the writer lacks a wait", NULL},
+    {"gfx1250", DIES, 'b', "the writer lacks 'global_wb scope:SCOPE_DEV'",
+     NULL},
     {"gfx942", DIES, 'b', "has too small a scope", "buffer_wbl2 sc0"},
     {"gfx942", DIES, 'i', "has too small a scope", "buffer_inv sc0"},
     {"gfx1201", DEVICE, 'i', "has too small a scope",
