@@ -9,6 +9,7 @@
 #include "lds_marks.h"
 #include "race_order.h"
 #include "scope_rules.h"
+#include "swap_loop.h"
 #include "work_count.h"
 
 #include <stdio.h>
@@ -136,7 +137,7 @@ static bool check_groups(struct wave *w, const struct sim_alloc *a,
         sim_order_flag(w, addr, n, FLAG_WRITE);
     else if (how == ACCESS_ATOMIC)
         sim_order_flag(w, addr, n, FLAG_UPDATE);
-    if (loads || (how == ACCESS_READ && w->insn && sim_order_begins_swap(w)))
+    if (loads || (how == ACCESS_READ && w->insn && sim_swap_loop_follows(w)))
         return true;
     if (!sim_races_note(w->run->races, w->group->index, addr, n,
                         stores ? RACE_ATOMIC : kinds[how],

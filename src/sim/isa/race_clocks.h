@@ -16,8 +16,6 @@ struct race_order {
     /* Of the running instruction: */
     uint64_t released; /* when it wrote a flag; 0: it has not */
     uint64_t seen;
-    uint64_t load_pc; /* the last load asked for by sim_order_begins_swap() */
-    bool begins_swap;
 };
 
 #endif

@@ -3,11 +3,8 @@
 #include "race_order.h"
 
 #include "../base/group_races.h"
-#include "decode.h"
 #include "scope_rules.h"
 #include "wave.h"
-
-#include <string.h>
 
 void sim_order_flag(struct wave *w, uint64_t at, unsigned n,
                     enum flag_access how)
@@ -31,42 +28,6 @@ void sim_order_flag(struct wave *w, uint64_t at, unsigned n,
             r, group, done, !sim_scope_rules(w->target)->write_back);
     }
     sim_races_flag(r, at, n, o->released);
-}
-
-/* A load's or an atomic's operand that has the address's VGPRs. */
-static const struct operand *address_of(const struct insn *in)
-{
-    const bool buffer = strncmp(in->row->name, "buffer_", 7) == 0;
-
-    return &in->op[buffer || in->waits.returns];
-}
-
-bool sim_order_begins_swap(struct wave *w)
-{
-    enum { FAR = 32 }; /* instructions */
-    const struct operand *at = address_of(w->insn);
-    struct race_order *o = &w->order;
-    uint64_t pc = w->insn_pc + w->insn->size;
-
-    if (o->load_pc == w->insn_pc)
-        return o->begins_swap;
-    o->load_pc = w->insn_pc;
-    o->begins_swap = false;
-    for (unsigned i = 0; i < FAR && pc - w->code->base < w->code->size; i++) {
-        const struct insn *in = sim_decode(w->code, pc, w->nlanes);
-
-        if (!in || !in->row)
-            break;
-        if (strstr(in->row->name, "_cmpswap")) {
-            const struct operand *its = address_of(in);
-
-            o->begins_swap = its->kind == at->kind && its->reg == at->reg &&
-                             in->offset == w->insn->offset;
-            break;
-        }
-        pc += in->size;
-    }
-    return o->begins_swap;
 }
 
 void sim_order_drop(struct wave *w, const struct insn *in)

@@ -24,11 +24,6 @@ enum flag_access { FLAG_READ, FLAG_WRITE, FLAG_UPDATE };
 void sim_order_flag(struct wave *w, uint64_t at, unsigned n,
                     enum flag_access how);
 
-/* Whether the running load is the one before a loop of compare-and-swap, as
- * LLVM compiles atomics that a processor lacks: it may be stale, because the
- * swap holds it against memory. */
-bool sim_order_begins_swap(struct wave *w);
-
 /* After it ran. */
 void sim_order_drop(struct wave *w, const struct insn *in);
 struct race_times sim_order_issue(struct wave *w);

@@ -3,8 +3,8 @@
 
 #include "fault_report.h"
 #include "late_memory.h"
-#include "race_order.h"
 #include "scope_rules.h"
+#include "swap_loop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,7 +165,7 @@ void sim_stale_check(struct wave *w, uint8_t *at, unsigned n,
 
         if (!l || !(l->valid >> k & 1) || l->bytes[k] == bytes[i])
             continue;
-        if (w->insn->class == CLASS_VMEM && sim_order_begins_swap(w))
+        if (sim_swap_loop_follows(w))
             return;
         l = sim_cache_find(&c->who, line);
         if (!l) /* there were too many */

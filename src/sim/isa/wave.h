@@ -163,6 +163,11 @@ struct wave {
     struct late *late;          /* NULL: LDS performs at once */
     struct late_memory *memory; /* NULL: memory performs at once */
     struct race_order order;    /* with other groups, if races are looked for */
+    /* What swap_loop.h has answered, by the load's place in the code. */
+    struct swap_loop {
+        uint64_t load_pc;
+        bool follows;
+    } swap_loop[16];
 };
 
 static inline uint64_t sreg64(const struct wave *w, unsigned reg)

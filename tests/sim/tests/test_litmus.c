@@ -87,10 +87,12 @@ static const struct family families[] = {
 /*
  * A thread's steps: W stores 1, or what = says, R loads into a, b, c, d in the
  * order of the text, x, y in memory, z in LDS; A stores 1 from LDS and waits
- * for it (gfx1250); .x relaxed at the scope, .r release, .a acquire, .s sequentially consistent; F a sequentially consistent
- * fence; D waits for what was loaded, C goes on if it is not 0. The outcome names loaded values and what
- * memory holds in the end. Verdicts are of GROUP, SPLIT, DEVICE and DIES:
- * (F)orbidden, (A)llowed, - without meaning.
+ * for it (gfx1250); S loads, then swaps if memory holds this value; .x relaxed
+ * at the scope, .r release, .a acquire, .s sequentially consistent; F a
+ * sequentially consistent fence; D waits for what was loaded, C goes on if it is
+ * not 0. The outcome names loaded values and what memory holds in the end.
+ * Verdicts are of GROUP, SPLIT, DEVICE and DIES: (F)orbidden, (A)llowed,
+ * - without meaning.
  *
  * needs: lines that are left out, by their kind, of all threads at once.
  */
@@ -249,6 +251,17 @@ static void put_load(struct writer *t, const char *step)
         put_lines(t, t->scope->acquire);
 }
 
+static void put_swap(struct writer *t, const char *step)
+{
+    put_load(t, step);
+    put(t,
+        "%s\nv_mov_b32 v7, v%u\nv_mov_b32 v6, 3\n"
+        "%s v1, v[6:7], s[4:5] offset:%u\n",
+        t->family->wait_loads, 19 + t->nreads,
+        t->old_names ? "global_atomic_cmpswap" : "global_atomic_cmpswap_b32",
+        offset_of(step[1]));
+}
+
 static void put_thread(struct writer *t, const char *steps)
 {
     const unsigned first = t->nreads;
@@ -265,6 +278,9 @@ static void put_thread(struct writer *t, const char *steps)
             break;
         case 'A':
             put_store_from_lds(t);
+            break;
+        case 'S':
+            put_swap(t, step);
             break;
         case 'R':
             put_load(t, step);
@@ -521,31 +537,48 @@ static const struct {
      "global_inv scope:SCOPE_SE"},
 };
 
+static void report_of(const char *what, size_t i, const struct test *test)
+{
+    static struct writer t;
+
+    for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++) {
+        if (strcmp(families[f].target, reports[i].target) != 0)
+            continue;
+        t = (struct writer){.family = &families[f],
+                            .without = reports[i].without,
+                            .instead = reports[i].instead,
+                            .which = 1};
+        put_test(&t, test, reports[i].place);
+        sim_forget_warning();
+        (void)count(test, &t, reports[i].place, 2, *what ? ALLOWED_SEEDS : 200,
+                    true);
+        if (*what ? !strstr(sim_last_warning(), what)
+                  : *sim_last_warning() != 0)
+            fail_msg("%s: '%s' is not in '%s'", reports[i].target, what,
+                     sim_last_warning());
+    }
+}
+
 static void test_the_report_says_what_was_not_done(void **state)
 {
     static const struct test mp = {
         "MP", {"Wx Wy.r", "Ry.a C Rx"}, "a=1 b=0", "", ""};
-    static struct writer t;
 
     (void)state;
     for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
-        for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++) {
-            if (strcmp(families[f].target, reports[i].target) != 0)
-                continue;
-            t = (struct writer){.family = &families[f],
-                                .without = reports[i].without,
-                                .instead = reports[i].instead,
-                                .which = 1};
-            put_test(&t, &mp, reports[i].place);
-            sim_forget_warning();
-            (void)count(&mp, &t, reports[i].place, 2,
-                        *reports[i].report ? ALLOWED_SEEDS : 200, true);
-            if (*reports[i].report
-                    ? !strstr(sim_last_warning(), reports[i].report)
-                    : *sim_last_warning() != 0)
-                fail_msg("%s: '%s' is not in '%s'", reports[i].target,
-                         reports[i].report, sim_last_warning());
-        }
+        report_of(reports[i].report, i, &mp);
+}
+
+/* The same loads are stale, but a compare-and-swap holds them against memory.
+ */
+static void test_no_report_of_a_load_before_a_swap(void **state)
+{
+    static const struct test swap = {
+        "swap", {"Wx Wy.r", "Ry.a C Sx"}, "a=1 b=7", "", ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
+        report_of("", i, &swap);
 }
 
 int main(void)
@@ -555,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_what_is_allowed_shows),
         cmocka_unit_test(test_each_part_is_needed),
         cmocka_unit_test(test_the_report_says_what_was_not_done),
+        cmocka_unit_test(test_no_report_of_a_load_before_a_swap),
         cmocka_unit_test(test_seed_1_is_the_plain_run),
     };
 

@@ -182,6 +182,7 @@ static bool run(const char *target, const char *text, struct asm_launch *l)
                              .text = text,
                              .groups = 3,
                              .block = nwaves * (gfx9 ? 64 : 32),
+                             .scratch_nbytes = 64,
                              .nregs = 64,
                              .accum_offset = 32,
                              .kernarg = &kernarg,
@@ -287,6 +288,52 @@ static const struct {
      "v_add_u32 v4, v5, v7\n"
      "global_atomic_cmpswap v6, v3, v[4:5], s[4:5] offset:2048 glc\n"
      "global_atomic_add v3, v4, s[4:5] offset:2052",
+     "updated"},
+    /* the value goes by other registers and by the stack */
+    {"gfx90a",
+     "s_load_dword s8, s[4:5], 0x800\n"
+     "s_waitcnt lgkmcnt(0)\n"
+     "v_mov_b32 v5, s8\n"
+     "v_add_u32 v4, v5, v7\n"
+     "global_atomic_cmpswap v6, v3, v[4:5], s[4:5] offset:2048 glc",
+     NULL},
+    {"gfx90a",
+     "v_mov_b32 v10, s4\n"
+     "v_mov_b32 v11, s5\n"
+     "flat_load_dword v10, v[10:11] offset:2048\n"
+     "s_waitcnt vmcnt(0) lgkmcnt(0)\n"
+     "v_accvgpr_write_b32 a1, v10\n"
+     "v_mov_b32 v10, 0\n"
+     "v_accvgpr_read_b32 v5, a1\n"
+     "v_add_u32 v4, v5, v7\n"
+     "global_atomic_cmpswap v6, v3, v[4:5], s[4:5] offset:2048 glc",
+     NULL},
+    {"gfx90a",
+     "global_load_dword v5, v3, s[4:5] offset:2048\n"
+     "s_waitcnt vmcnt(0)\n"
+     "v_mov_b32 v5, 0\n"
+     "v_add_u32 v4, v5, v7\n"
+     "global_atomic_cmpswap v6, v3, v[4:5], s[4:5] offset:2048 glc",
+     "updated"},
+    {"gfx1100",
+     "global_load_b32 v5, v3, s[4:5] offset:2048\n"
+     "s_waitcnt vmcnt(0)\n"
+     "scratch_store_b32 off, v5, off offset:8\n"
+     "v_mov_b32 v5, 0\n"
+     "scratch_load_b32 v9, off, off offset:8\n"
+     "s_waitcnt vmcnt(0)\n"
+     "v_dual_mov_b32 v4, 1 :: v_dual_mov_b32 v5, v9\n"
+     "global_atomic_cmpswap_b32 v6, v3, v[4:5], s[4:5] offset:2048 glc",
+     NULL},
+    {"gfx1100",
+     "global_load_b32 v5, v3, s[4:5] offset:2048\n"
+     "s_waitcnt vmcnt(0)\n"
+     "scratch_store_b32 off, v5, off offset:8\n"
+     "scratch_store_b32 off, v3, off offset:8\n"
+     "scratch_load_b32 v5, off, off offset:8\n"
+     "s_waitcnt vmcnt(0)\n"
+     "v_mov_b32 v4, 1\n"
+     "global_atomic_cmpswap_b32 v6, v3, v[4:5], s[4:5] offset:2048 glc",
      "updated"},
     /* a flag that the atomics of other groups do not touch */
     {"gfx90a",
