@@ -175,8 +175,8 @@ check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs tha
 
 WEAK_SEED ?= 2## the seed of make check-weak; 0: everything as late as may be
 weak_tests = $(KERNEL_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS)
-check-weak: sim $(weak_tests) ## run kernels, the corpus and programs on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
-	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)$(KPACK_COMMA)registers$(KPACK_COMMA)lds) $(call longest_first,$(weak_tests)) tests/build/mutants.sh
+check-weak: sim $(weak_tests) ## run kernels, the corpus, programs and AMD's rocRAND on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
+	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)$(KPACK_COMMA)registers$(KPACK_COMMA)lds) $(call longest_first,$(weak_tests)) tests/build/mutants.sh tests/sim/rocrand/rocrand.sh
 
 check-litmus: $(H)/test/sim/test_litmus ## look for forbidden outcomes of the memory model's litmus tests in 10,000 seeds
 	@KPK_LITMUS_SEEDS=10000 $<
