@@ -24,8 +24,8 @@
 enum { MAX_NAMES = 4096, NUM_WORDS = 5 };
 
 static const char *const processors[] = {
-    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",  "gfx950",
-    "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200", "gfx1201"};
+    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",  "gfx950", "gfx1010",
+    "gfx1030", "gfx1100", "gfx1150", "gfx1200", "gfx1201", "gfx1250"};
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
 /* Graphics: images, exports, interpolation, typed buffers, ray tracing,
