@@ -7,6 +7,7 @@
 #include "reduce/fast.h"
 #include "reduce/norm.h"
 #include "reduce/rope.h"
+#include "reduce/small_sum.h"
 #include "reduce/softmax.h"
 #include "reduce/strided_sum.h"
 
@@ -23,7 +24,13 @@
     FAST(T, min, T, extreme_of<T COMMA false>)                                 \
     FAST(T, max, T, extreme_of<T COMMA true>)                                  \
     FAST(T, argmin, u32, index_of<T COMMA false>)                              \
-    FAST(T, argmax, u32, index_of<T COMMA true>)
+    FAST(T, argmax, u32, index_of<T COMMA true>)                               \
+    KERNEL fast_sum_small_##T(size_t dst_el, size_t el_to_sum_per_block,       \
+                              size_t num_dims, const size_t *info,             \
+                              const T *src, T *dst)                            \
+    {                                                                          \
+        small_sum(dst_el, el_to_sum_per_block, num_dims, info, src, dst);      \
+    }
 #define COMMA ,
 
 FAST_TABLE(bf16)

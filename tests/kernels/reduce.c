@@ -10,12 +10,14 @@
 extern const kpk_module kpk_module_reduce;
 
 static const enum op op_sum = SUM, op_min = MIN, op_max = MAX;
+static const enum op op_small_sum = SMALL_SUM;
 static const enum op op_argmin = ARGMIN, op_argmax = ARGMAX;
 static const enum rope rope_i = ROPE_I, rope_plain = ROPE, rope_thd = ROPE_THD;
 static const bool rms = false, layer = true;
 
 #define FAST(T, TYPE)                                                          \
     {"fast_sum_" #T, reduce_run_fast, TYPE, TYPE, &op_sum},                    \
+        {"fast_sum_small_" #T, reduce_run_fast, TYPE, TYPE, &op_small_sum},    \
         {"fast_min_" #T, reduce_run_fast, TYPE, TYPE, &op_min},                \
         {"fast_max_" #T, reduce_run_fast, TYPE, TYPE, &op_max},                \
         {"fast_argmin_" #T, reduce_run_fast, TYPE, TYPE, &op_argmin},          \

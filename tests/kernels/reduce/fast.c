@@ -124,6 +124,11 @@ static bool is_arg(enum op op)
     return op == ARGMIN || op == ARGMAX;
 }
 
+static bool is_sum(enum op op)
+{
+    return op == SUM || op == SMALL_SUM;
+}
+
 /* whether the contract has the case for the operation and the type */
 static bool fast_applies(const struct fast_case *c, enum op op,
                          enum kt_type type)
@@ -133,13 +138,13 @@ static bool fast_applies(const struct fast_case *c, enum op op,
     for (size_t d = 0; d < c->rank; d++)
         n *= c->dims[d];
     if (n == 0)
-        return op == SUM;
+        return is_sum(op);
     if (is_arg(op) && c->nsum > 1)
         return false;
     if (c->twist == SOME_NAN || c->twist == NANS)
         return kt_is_float(type);
     if (c->twist == LARGE) /* f32 and f64 have nothing to leave */
-        return op == SUM && type != KT_F32 && type != KT_F64;
+        return is_sum(op) && type != KT_F32 && type != KT_F64;
     return true;
 }
 
@@ -159,7 +164,7 @@ static void twist_data(const struct fast_case *c, enum op op, enum kt_type type,
             kt_put(type, x, i, 3);
             break;
         case IDENTITY:
-            if (op == SUM)
+            if (is_sum(op))
                 kt_put(type, x, i, kt_is_float(type) ? -0.0L : 0.0L);
             else
                 kt_put(type, x, i, largest ? INFINITY : -INFINITY);
@@ -248,6 +253,7 @@ static void reduce_line(enum op op, enum kt_type type, const kt_real *x,
 
     switch (op) {
     case SUM:
+    case SMALL_SUM:
         r->want[o] = r->scale[o] = 0;
         for (size_t i = 0; i < n; i++) {
             r->want[o] += x[i];
@@ -306,14 +312,17 @@ static void run_fast_case(struct kt *t, const struct fast_case *c, enum op op,
         info[d] = view.dims[d] = layout.dims[order[d]];
         info[c->rank + d] = view.strides[d] = layout.strides[order[d]];
     }
-    const size_t threads =
-        c->block ? c->block : power_of_two_from(R > 1024 ? 1024 : R);
+    const bool small = op == SMALL_SUM; /* an output a thread */
+    const size_t block = c->block ? c->block
+                         : small  ? 256
+                                  : power_of_two_from(R > 1024 ? 1024 : R);
+    const size_t threads = small ? 1 : block; /* for an output */
     void *x = kt_host(t, type, layout.extent, KT_SMALL, 7 * R + n_out);
 
     twist_data(c, op, type, x, layout.extent);
 
     const size_t lead = c->lead * kt_size(type);
-    size_t src_numel = layout.numel, num_dims = c->rank;
+    size_t count = small ? n_out : layout.numel, num_dims = c->rank;
     const void *src = kt_device(t, x, layout.extent * kt_size(type), lead);
     const void *infos = kt_device(t, info, 2 * c->rank * sizeof(info[0]), 0);
     void *dst = kt_device(t, NULL, n_out * kt_size(out_type), 0);
@@ -324,7 +333,7 @@ static void run_fast_case(struct kt *t, const struct fast_case *c, enum op op,
     kt_real *line = kt_alloc(t, R * sizeof(*line));
     int64_t *ints = kt_alloc(t, R * sizeof(*ints));
 
-    reduce_name_case(t, c->name, R, threads);
+    reduce_name_case(t, c->name, R, block);
     for (size_t o = 0; o < n_out; o++) {
         for (size_t i = 0; i < R; i++) {
             const size_t at = kt_offset(&view, o * R + i);
@@ -336,24 +345,25 @@ static void run_fast_case(struct kt *t, const struct fast_case *c, enum op op,
     }
     /* the host's grid, one that is too small or too large by a few, and what is
      * recommended for short rows */
-    const size_t grids[] = {n_out, (n_out + 2) / 3, n_out + 3,
-                            (n_out + 15) / 16};
+    const size_t all = small ? (n_out + block - 1) / block : n_out;
+    const size_t grids[] = {all, (all + 2) / 3, all + 3, (all + 15) / 16};
 
     for (size_t g = 0; g < 4; g++) {
-        if (g > 0 && (g < 3 ? c->block != 0 || R == 0 : threads != 64))
+        if (g > 0 &&
+            (g < 3 ? (c->block != 0 && !small) || R == 0 : threads != 64))
             continue;
         if (kpk_fill(t->inst, dst, 0xA5, n_out * kt_size(out_type)) != KPK_OK ||
-            !KT_LAUNCH(t, (unsigned)grids[g], (unsigned)threads, 0, src_numel,
-                       R, num_dims, infos, src, dst))
+            !KT_LAUNCH(t, (unsigned)grids[g], (unsigned)block, 0, count, R,
+                       num_dims, infos, src, dst))
             return;
         kt_read(t, got, dst, n_out * kt_size(out_type));
-        if (op == SUM && (type == KT_F16 || type == KT_BF16))
+        if (is_sum(op) && (type == KT_F16 || type == KT_BF16))
             kt_check(t, type, got, r.want, n_out,
                      (struct kt_gate){0.5L, kt_depth(R, threads) * V, r.scale,
                                       false});
         else
             kt_check_bits(t, out_type, got, r.exact, n_out);
-        if (op == SUM && (type == KT_F32 || type == KT_F64))
+        if (is_sum(op) && (type == KT_F32 || type == KT_F64))
             kt_check(t, type, got, r.want, n_out,
                      (struct kt_gate){0, kt_depth(R, threads) * roundoff(type),
                                       r.scale, false});

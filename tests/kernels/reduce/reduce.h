@@ -8,7 +8,7 @@
 
 /* ---- the tests, for the table in reduce.c ---- */
 
-enum op { SUM, MIN, MAX, ARGMIN, ARGMAX };
+enum op { SUM, SMALL_SUM, MIN, MAX, ARGMIN, ARGMAX };
 enum rope { ROPE_I, ROPE, ROPE_THD };
 
 /* row->detail points to an enum op, */
