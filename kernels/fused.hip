@@ -22,14 +22,17 @@
  *   argmax_last_T, argmax_rows_f32
  *                            the likeliest token             argmax.h
  *   sample_T                 a token by top-k and top-p      sample.h
+ *   repeat_penalty_T         less of a context's tokens      repeat_penalty.h
  *
  * T is f32, f16 or bf16. All is computed in f32 and rounded once.
+ * repeat_penalty takes f64, too.
  */
 #include "fused/add_norm.h"
 #include "fused/argmax.h"
 #include "fused/heads.h"
 #include "fused/masked_softmax.h"
 #include "fused/norm_add_norm.h"
+#include "fused/repeat_penalty.h"
 #include "fused/rope_positions.h"
 #include "fused/sample.h"
 #include "map.h"
@@ -100,9 +103,21 @@
         sample(logits, token, n, k, p, temperature, seed, offset);             \
     }
 
+#define PENALTY(T)                                                             \
+    KERNEL repeat_penalty_##T(const T *input, T *output, const u32 *context,   \
+                              u32 vocab, u32 n_context, f32 penalty)           \
+    {                                                                          \
+        repeat_penalty(input, output, context, vocab, n_context, penalty);     \
+    }
+
 EXPORT(f32)
 EXPORT(f16)
 EXPORT(bf16)
+
+PENALTY(f32)
+PENALTY(f64)
+PENALTY(f16)
+PENALTY(bf16)
 
 KERNEL rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32(
     const f32 *src, const f32 *inner, const f32 *residual, f32 *sum,

@@ -4,6 +4,7 @@
  * The table gives each kernel's types; the header with a kernel's body gives
  * its function, its shapes and accepted grids.
  */
+#include "reduce/cumsum.h"
 #include "reduce/fast.h"
 #include "reduce/norm.h"
 #include "reduce/rope.h"
@@ -53,6 +54,30 @@ SUM(f16)
 SUM(f32)
 SUM(f64)
 SUM(u32)
+
+#define CUMSUM(T)                                                              \
+    KERNEL cumsum_last_dim_##T(const T *src, T *dst, i32 n_cols,               \
+                               i32 n_threads)                                  \
+    {                                                                          \
+        (void)n_threads; /* the block tells */                                 \
+        cumsum_row(src, dst, n_cols);                                          \
+    }                                                                          \
+    KERNEL cumsum_tile_##T(const T *src, T *dst, T *block_sums, i32 n_cols,    \
+                           i32 tile_size, i32 n_tiles, i32 n_threads)          \
+    {                                                                          \
+        (void)n_threads;                                                       \
+        cumsum_tile(src, dst, block_sums, n_cols, tile_size, n_tiles);         \
+    }                                                                          \
+    KERNEL cumsum_add_offsets_##T(T *dst, const T *offsets, i32 n_cols,        \
+                                  i32 tile_size, i32 n_tiles)                  \
+    {                                                                          \
+        cumsum_add_offsets(dst, offsets, n_cols, tile_size, n_tiles);          \
+    }
+
+CUMSUM(f32)
+CUMSUM(f64)
+CUMSUM(u32)
+CUMSUM(i64)
 
 #define ROWS(T)                                                                \
     KERNEL softmax_##T(const T *src, T *dst, i32 n_cols)                       \

@@ -6,6 +6,8 @@
  *
  * f64 in double, f32 in float, f16, bf16 and f8 in float with one rounding at
  * the end. relu gives NaN for NaN in every type. ucopy keeps all bits.
+ *
+ * transpose2d   matrices [rows, cols] to [cols, rows]: map/transpose.h
  */
 #include "map.h"
 #include "map/pairs.h"
@@ -94,6 +96,11 @@ DEV void map_expression(size_t n, size_t rank, const size_t *info, const T *in,
                                  const T *in, T *out)                          \
     {                                                                          \
         map_unary<COPY>(n, rank, info, in, out, [](T x) -> T { return x; });   \
+    }                                                                          \
+    KERNEL_PAIRED transpose2d_##suffix(size_t rows, size_t cols, const T *in,  \
+                                       T *out)                                 \
+    {                                                                          \
+        transpose2d(rows, cols, in, out);                                      \
     }
 #define EXPORT(T, suffix)                                                      \
     UNARY_TABLE(EXPORT_UNARY, T, suffix)                                       \

@@ -37,6 +37,10 @@ static const struct kt_row rows[] = {
      &made_gelu},
     {"rope_table_f32", fused_run_rope_table, KT_F32, KT_F32, NULL},
     {"attention_heads_f32", fused_run_heads, KT_F32, KT_F16, NULL},
+    {"repeat_penalty_f32", fused_run_penalty, KT_F32, KT_F32, NULL},
+    {"repeat_penalty_f64", fused_run_penalty, KT_F64, KT_F64, NULL},
+    {"repeat_penalty_f16", fused_run_penalty, KT_F16, KT_F16, NULL},
+    {"repeat_penalty_bf16", fused_run_penalty, KT_BF16, KT_BF16, NULL},
     {"argmax_rows_f32", fused_run_argmax, KT_F32, KT_F32, "rows"},
 };
 

@@ -12,6 +12,9 @@ extern const kpk_module kpk_module_reduce;
 static const enum op op_sum = SUM, op_min = MIN, op_max = MAX;
 static const enum op op_small_sum = SMALL_SUM;
 static const enum op op_argmin = ARGMIN, op_argmax = ARGMAX;
+static const enum cumsum cumsum_rows = CUMSUM_ROWS;
+static const enum cumsum cumsum_tiles = CUMSUM_TILES;
+static const enum cumsum cumsum_offsets = CUMSUM_OFFSETS;
 static const enum rope rope_i = ROPE_I, rope_plain = ROPE, rope_thd = ROPE_THD;
 static const bool rms = false, layer = true;
 
@@ -23,6 +26,13 @@ static const bool rms = false, layer = true;
         {"fast_argmin_" #T, reduce_run_fast, TYPE, TYPE, &op_argmin},          \
     {                                                                          \
         "fast_argmax_" #T, reduce_run_fast, TYPE, TYPE, &op_argmax             \
+    }
+#define CUMSUM(T, TYPE)                                                        \
+    {"cumsum_last_dim_" #T, reduce_run_cumsum, TYPE, TYPE, &cumsum_rows},      \
+        {"cumsum_tile_" #T, reduce_run_cumsum, TYPE, TYPE, &cumsum_tiles},     \
+    {                                                                          \
+        "cumsum_add_offsets_" #T, reduce_run_cumsum, TYPE, TYPE,               \
+            &cumsum_offsets                                                    \
     }
 #define ROWS(T, TYPE)                                                          \
     {"sum_" #T, reduce_run_sum, TYPE, TYPE, NULL},                             \
@@ -41,7 +51,9 @@ static const struct kt_row rows[] = {
     FAST(u8, KT_U8),     FAST(u32, KT_U32),
     FAST(i64, KT_I64),   ROWS(bf16, KT_BF16),
     ROWS(f16, KT_F16),   ROWS(f32, KT_F32),
-    ROWS(f64, KT_F64),   {"sum_u32", reduce_run_sum, KT_U32, KT_U32, NULL},
+    ROWS(f64, KT_F64),   CUMSUM(f32, KT_F32),
+    CUMSUM(f64, KT_F64), CUMSUM(u32, KT_U32),
+    CUMSUM(i64, KT_I64), {"sum_u32", reduce_run_sum, KT_U32, KT_U32, NULL},
 };
 
 KT_MAIN(kpk_module_reduce, rows)

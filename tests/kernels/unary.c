@@ -354,6 +354,60 @@ static void run_copy(struct kt *t, const struct kt_row *row)
     ew_run(t, &e);
 }
 
+static void run_transpose(struct kt *t, const struct kt_row *row)
+{
+    /* a grid of 0: candle's */
+    static const struct {
+        const char *name;
+        size_t rows, cols, batch, lead;
+        unsigned grid[2], block[2];
+    } cases[] = {
+        {"one", 1, 1, 1, 1, {0}, {32, 8}},
+        {"a row", 1, 77, 2, 0, {0}, {32, 8}},
+        {"a column", 130, 1, 3, 1, {0}, {32, 8}},
+        {"tiles", 128, 256, 2, 0, {0}, {32, 8}},
+        {"tiles that are not aligned", 128, 128, 2, 1, {0}, {32, 8}},
+        {"edges", 144, 208, 3, 0, {0}, {32, 8}},
+        {"odd", 131, 67, 2, 1, {0}, {32, 8}},
+        {"few blocks", 192, 320, 2, 0, {2, 1}, {32, 8}},
+        {"a thread", 33, 35, 2, 0, {1, 2}, {1, 1}},
+        {"another block", 144, 96, 1, 0, {1, 3}, {100, 3}},
+    };
+    const size_t size = kt_size(row->a);
+
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        if (!kt_turn(t))
+            continue;
+
+        size_t rows = cases[c].rows, cols = cases[c].cols;
+        const size_t batch = cases[c].batch;
+        const size_t nbytes = batch * rows * cols * size;
+        const size_t lead = cases[c].lead * size;
+        const char *x = kt_host(t, row->a, batch * rows * cols, KT_HOSTILE, c);
+        char *want = kt_alloc(t, nbytes), *got = kt_alloc(t, nbytes);
+        const void *src = kt_device(t, x, nbytes, lead);
+        void *dst = kt_device(t, NULL, nbytes, lead);
+        const bool few = cases[c].grid[0] > 0;
+        const unsigned grid[] = {
+            few ? cases[c].grid[0] : (unsigned)(cols + 31) / 32,
+            few ? cases[c].grid[1] : (unsigned)(rows + 31) / 32,
+            (unsigned)batch};
+        const unsigned block[] = {cases[c].block[0], cases[c].block[1], 1};
+
+        for (size_t i = 0; i < batch * rows * cols; i++) {
+            const size_t in = i % (rows * cols);
+            const size_t to = i - in + in % cols * rows + in / cols;
+
+            memcpy(want + to * size, x + i * size, size);
+        }
+        t->what = cases[c].name;
+        if (!kt_launch(t, grid, block, 0, KPK_ARGS(rows, cols, src, dst)))
+            return;
+        kt_read(t, got, dst, nbytes);
+        kt_check_bytes(t, got, want, nbytes, "dst");
+    }
+}
+
 /* clang-format off */
 #define ROW(name, suffix, type, function) {name suffix, run, type, type, &(function)},
 #define ROWS(name, function)                   \
@@ -363,7 +417,9 @@ static void run_copy(struct kt *t, const struct kt_row *row)
     ROW(name, "_f64", KT_F64, function)        \
     ROW(name, "_fp8_e4m3", KT_F8, function)    \
     ROW(name, "_f8e4m3", KT_F8, function)
-#define COPY(suffix, type, integer) {"ucopy_" suffix, run_copy, type, integer, NULL},
+#define COPY(suffix, type, integer) \
+    {"ucopy_" suffix, run_copy, type, integer, NULL}, \
+    {"transpose2d_" suffix, run_transpose, type, type, NULL},
 
 static const struct kt_row rows[] = {
     ROWS("uneg", neg)           ROWS("uabs", absolute)      ROWS("urecip", recip)

@@ -88,13 +88,13 @@ DEV void find_transposed(View<1> &view)
  * 32 lanes write 32 / k packs of k rows of cells, to 32 different banks.
  */
 template <typename T>
-DEV void load_tile(const T *in, u32 stride, typename tile<T>::Cell *lds)
+DEV void load_tile(const T *in, u32 stride, typename tile<T>::Cell *lds,
+                   u32 thread, u32 threads)
 {
     constexpr u32 k = tile<T>::k, g = tile<T>::group, across = 32 / k;
     constexpr u32 ny = tile<T>::ny, pitch = tile<T>::pitch, batch = 4 / g;
     constexpr u32 nitems = tile<T>::nx / g * (ny / k);
-    const u32 threads = blockDim.x;
-    for (u32 e = threadIdx.x; e < nitems; e += batch * threads) {
+    for (u32 e = thread; e < nitems; e += batch * threads) {
         Raw<T, k> v[batch][g];
         UNROLL
         for (u32 j = 0; j < batch; j++) {
@@ -132,12 +132,13 @@ DEV void load_tile(const T *in, u32 stride, typename tile<T>::Cell *lds)
 
 /* Stores a tile. 32 lanes read 8 packs of 4 rows, from 32 different banks. */
 template <typename T>
-DEV void store_tile(const typename tile<T>::Cell *lds, T *out, u32 stride)
+DEV void store_tile(const typename tile<T>::Cell *lds, T *out, u32 stride,
+                    u32 thread, u32 threads)
 {
     constexpr u32 k = tile<T>::k, ncells = k / tile<T>::group;
     constexpr u32 runs = tile<T>::nx / k / 8, nitems = 1024;
     NO_UNROLL
-    for (u32 e = threadIdx.x; e < nitems; e += blockDim.x) {
+    for (u32 e = thread; e < nitems; e += threads) {
         const u32 x = e % 8 + e / 32 % runs * 8;
         const u32 y = e / 8 % 4 + e / 32 / runs * 4;
         Pack<typename tile<T>::Cell, ncells> v;
@@ -151,18 +152,18 @@ DEV void store_tile(const typename tile<T>::Cell *lds, T *out, u32 stride)
 /* A tile at an edge, or one that is not aligned: element by element. */
 template <typename T>
 DEV void copy_edge(const T *in, T *out, const View<1> &view, u32 have_x,
-                   u32 have_y, T *lds)
+                   u32 have_y, T *lds, u32 thread, u32 threads)
 {
     constexpr u32 nx = tile<T>::nx, ny = tile<T>::ny;
     constexpr u32 pitch = tile<T>::pitch * tile<T>::group; /* elements */
 
     __syncthreads();
-    for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
+    for (u32 e = thread; e < nx * ny; e += threads)
         if (e / ny < have_x && e % ny < have_y)
             lds[e % ny * pitch + e / ny] =
                 in[(u64)(e / ny) * view.stride[0][0] + e % ny];
     __syncthreads();
-    for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
+    for (u32 e = thread; e < nx * ny; e += threads)
         if (e % nx < have_x && e / nx < have_y)
             out[(u64)(e / nx) * view.out_stride[1] + e % nx] =
                 lds[e / nx * pitch + e % nx];
@@ -174,7 +175,7 @@ DEV void copy_edge(const T *in, T *out, const View<1> &view, u32 have_x,
  */
 template <typename T>
 DEV void copy_tiles(const Blocks &blocks, const View<1> &view, const T *in,
-                    T *out)
+                    T *out, u32 thread = threadIdx.x, u32 threads = blockDim.x)
 {
     constexpr u32 nx = tile<T>::nx, ny = tile<T>::ny, k = tile<T>::k;
     __shared__ __attribute__((aligned(16)))
@@ -204,11 +205,36 @@ DEV void copy_tiles(const Blocks &blocks, const View<1> &view, const T *in,
 
         if (aligned && have_x == nx && have_y == ny) {
             __syncthreads(); /* the tile before is stored */
-            load_tile(from, view.stride[0][0], lds);
+            load_tile(from, view.stride[0][0], lds, thread, threads);
             __syncthreads();
-            store_tile(lds, to, view.out_stride[1]);
+            store_tile(lds, to, view.out_stride[1], thread, threads);
         } else {
-            copy_edge(from, to, view, have_x, have_y, (T *)lds);
+            copy_edge(from, to, view, have_x, have_y, (T *)lds, thread,
+                      threads);
         }
     }
+}
+
+/*
+ * Matrices [rows, cols] in, [cols, rows] out, both contiguous: one for each of
+ * the grid's z. Any x and y of grid and block. rows and cols stay below 2^32.
+ */
+template <typename T>
+DEV void transpose2d(u64 rows, u64 cols, const T *in, T *out)
+{
+    const u64 first = blockIdx.z * rows * cols;
+    Blocks blocks(0);
+    View<1> view;
+
+    blocks.number = (u32)blockIdx.y * (u32)gridDim.x + (u32)blockIdx.x;
+    blocks.count = (u32)gridDim.y * (u32)gridDim.x;
+    UNROLL
+    for (u32 g = 0; g < MAX_GROUPS; g++) {
+        view.dim[g] = g == 0 ? (u32)rows : g == 1 ? (u32)cols : 1;
+        view.stride[0][g] = g == 0 ? (u32)cols : g == 1;
+        view.out_stride[g] = g == 0 ? 1 : g == 1 ? (u32)rows : 0;
+    }
+    copy_tiles(blocks, view, in + first, out + first,
+               (u32)threadIdx.y * (u32)blockDim.x + (u32)threadIdx.x,
+               (u32)blockDim.y * (u32)blockDim.x);
 }

@@ -27,6 +27,7 @@ void fused_run_softmax(struct kt *t, const struct kt_row *row);
 void fused_run_rope(struct kt *t, const struct kt_row *row);
 void fused_run_rope_table(struct kt *t, const struct kt_row *row);
 void fused_run_heads(struct kt *t, const struct kt_row *row);
+void fused_run_penalty(struct kt *t, const struct kt_row *row);
 void fused_run_sample(struct kt *t, const struct kt_row *row);
 
 /* ---- common.c ---- */

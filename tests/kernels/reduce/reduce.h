@@ -9,12 +9,15 @@
 /* ---- the tests, for the table in reduce.c ---- */
 
 enum op { SUM, SMALL_SUM, MIN, MAX, ARGMIN, ARGMAX };
+enum cumsum { CUMSUM_ROWS, CUMSUM_TILES, CUMSUM_OFFSETS };
 enum rope { ROPE_I, ROPE, ROPE_THD };
 
 /* row->detail points to an enum op, */
 void reduce_run_fast(struct kt *t, const struct kt_row *row);
 /* to a bool: layernorm, not rmsnorm, */
 void reduce_run_norm(struct kt *t, const struct kt_row *row);
+/* to an enum cumsum, */
+void reduce_run_cumsum(struct kt *t, const struct kt_row *row);
 /* to an enum rope. */
 void reduce_run_rope(struct kt *t, const struct kt_row *row);
 /* NULL for other kernels. */
