@@ -179,7 +179,7 @@ DEV typename OP::value fold_column_slots(column_walk<T> walk, u32 n, u32 rank,
 
 /*
  * `outputs` columns from output `output` on, 2^log at a time; all[] holds a
- * value for every second thread.
+ * value for each thread.
  */
 template <typename OP, typename T>
 DEV void reduce_columns(const T *src, const columns &where, u32 R, u32 log,

@@ -226,8 +226,7 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
 {
     using V = typename OP::value;
     __shared__ V slot[2][max_groups];
-    /* LDS limits the blocks of a thread or two that a multiprocessor holds */
-    __shared__ V all[OP::ordered ? max_block : max_block / 2];
+    __shared__ V all[max_block];
     const u64 R = el_to_sum_per_block;
 
     const bool most = most_are_shared<OP>(src, R);

@@ -135,25 +135,12 @@ template <typename A, typename Op> DEV A lanes_reduce(A v, u32 size, Op op)
     return v;
 }
 
-/* all[] has a value for each thread; half as many do if the block is one team,
- * or if the block's teams alternate */
 template <typename A, typename Op>
 DEV A loose_team_reduce(const team &t, A *all, A v, Op op)
 {
-    u32 half = power_of_two_at_least(t.size) / 2;
-
-    if (half == 0)
-        return v;
-    if (t.rank >= half)
-        all[t.thread - half * t.step] = v;
+    all[t.thread] = v;
     __syncthreads();
-    if (t.rank < half) {
-        if (t.rank + half < t.size)
-            v = op(v, all[t.thread]);
-        all[t.thread] = v;
-    }
-    __syncthreads();
-    for (half /= 2; half > 0; half /= 2) {
+    for (u32 half = power_of_two_at_least(t.size) / 2; half > 0; half /= 2) {
         if (t.rank < half && t.rank + half < t.size)
             all[t.thread] = op(all[t.thread], all[t.thread + half * t.step]);
         __syncthreads();
