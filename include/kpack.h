@@ -488,6 +488,23 @@ kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
                     size_t nbytes);
 kpk_status kpk_sync(kpk_instance *inst, void *stream);
 
+/*
+ * For kernels of several devices that work together while they run.
+ *
+ * kpk_peer_enable()      lets kernels of inst's device read and write memory of
+ *                        peer's device, from now on until the process ends. The
+ *                        other direction is a call of its own. Does nothing for
+ *                        a device and itself, or for the second time
+ * kpk_malloc_uncached()  kpk_malloc() of memory that no cache keeps on AMD's
+ *                        GPUs (hipDeviceMallocUncached), for flags between
+ *                        devices. On NVIDIA's it is kpk_malloc()
+ *
+ * Both fail with KPK_ERR_DRIVER and KPK_ERR_ARG; kpk_peer_enable() also with
+ * KPK_ERR_UNSUPPORTED if the devices have no direct way between them.
+ */
+kpk_status kpk_peer_enable(kpk_instance *inst, const kpk_instance *peer);
+kpk_status kpk_malloc_uncached(kpk_instance *inst, size_t nbytes, void **out);
+
 /* ------------------------------------------------------------------------ */
 /* Streams and events                                                       */
 

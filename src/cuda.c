@@ -448,6 +448,36 @@ static hipError_t copy_peer_async(void *dst, int dst_device, const void *src,
                 (address(dst), to, address(src), from, nbytes, stream));
 }
 
+static hipError_t can_access_peer(int *out, int device, int peer)
+{
+    CUdevice here = 0;
+    CUdevice there = 0;
+    CUresult error = CALL(cuDeviceGet, (&here, device));
+
+    if (error == CUDA_SUCCESS)
+        error = CALL(cuDeviceGet, (&there, peer));
+    if (error != CUDA_SUCCESS)
+        return error;
+    return CALL(cuDeviceCanAccessPeer, (out, here, there));
+}
+
+static hipError_t enable_peer_access(int peer, unsigned flags)
+{
+    CUcontext there = NULL;
+    const CUresult error = find_primary(peer, &there);
+
+    if (error != CUDA_SUCCESS)
+        return error;
+    return CALL(cuCtxEnablePeerAccess, (there, flags));
+}
+
+/* All memory of CUDA's devices can be used with flags. */
+static hipError_t allocate_with_flags(void **out, size_t nbytes, unsigned flags)
+{
+    (void)flags;
+    return allocate(out, nbytes);
+}
+
 static hipError_t device_attribute(int *out, hipDeviceAttribute_t attribute,
                                    int device)
 {
@@ -490,6 +520,9 @@ static hipError_t current_device(int *out)
     X(hipModuleLaunchKernel,    launch,              cuLaunchKernel)           \
     X(hipExtModuleLaunchKernel, ext_launch,          cuEventRecord)            \
     X(hipMalloc,                allocate,            cuMemAlloc)               \
+    X(hipExtMallocWithFlags,    allocate_with_flags, cuMemAlloc)               \
+    X(hipDeviceCanAccessPeer,   can_access_peer,     cuDeviceCanAccessPeer)    \
+    X(hipDeviceEnablePeerAccess, enable_peer_access, cuCtxEnablePeerAccess)    \
     X(hipFree,                  release,             cuMemFree)                \
     X(hipMemcpy,                copy,                cuMemcpyHtoD)             \
     X(hipMemset,                fill,                cuMemsetD8)               \

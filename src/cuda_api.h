@@ -88,6 +88,10 @@ typedef struct CUlaunchConfig {
     X(true,  cuMemcpyDtoH, cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t))    \
     X(true,  cuMemsetD8, cuMemsetD8_v2,                                       \
       (CUdeviceptr, unsigned char, size_t))                                   \
+    X(true,  cuDeviceCanAccessPeer, cuDeviceCanAccessPeer,                    \
+      (int *, CUdevice, CUdevice))                                            \
+    X(true,  cuCtxEnablePeerAccess, cuCtxEnablePeerAccess,                    \
+      (CUcontext, unsigned))                                                  \
     X(true,  cuStreamSynchronize, cuStreamSynchronize, (CUstream))            \
     X(true,  cuStreamCreate, cuStreamCreate, (CUstream *, unsigned))          \
     X(true,  cuStreamDestroy, cuStreamDestroy_v2, (CUstream))                 \

@@ -26,6 +26,32 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
     return st;
 }
 
+static kpk_status allocate_uncached(kpk_instance *inst, size_t nbytes,
+                                    void **out)
+{
+    KPK_I_ON_DEVICE(inst, hipExtMallocWithFlags,
+                    (out, nbytes, hipDeviceMallocUncached),
+                    "cannot allocate %zu uncached bytes on device %d", nbytes,
+                    inst->ordinal);
+}
+
+kpk_status kpk_malloc_uncached(kpk_instance *inst, size_t nbytes, void **out)
+{
+    void *ptr = NULL;
+    kpk_status st;
+
+    KPK_I_NEED(inst);
+    KPK_I_NEED(out);
+    st = nbytes ? allocate_uncached(inst, nbytes, &ptr) : KPK_OK;
+    if (nbytes)
+        st = kpk_i_made(inst, st, "hipExtMallocWithFlags", ptr);
+    if (st == KPK_OK)
+        *out = ptr;
+    else if (ptr) /* allocated, but the current device did not come back */
+        (void)inst->gpu->hipFree(ptr);
+    return st;
+}
+
 kpk_status kpk_free(kpk_instance *inst, void *ptr)
 {
     KPK_I_NEED(inst);

@@ -41,6 +41,10 @@
     X(true,  hipError_t,   hipMemcpy,                                          \
       (void *, const void *, size_t, hipMemcpyKind))                           \
     X(true,  hipError_t,   hipMemset, (void *, int, size_t))                   \
+    X(true,  hipError_t,   hipExtMallocWithFlags,                              \
+      (void **, size_t, unsigned))                                             \
+    X(true,  hipError_t,   hipDeviceCanAccessPeer, (int *, int, int))          \
+    X(true,  hipError_t,   hipDeviceEnablePeerAccess, (int, unsigned))         \
     X(true,  hipError_t,   hipStreamSynchronize, (hipStream_t))                \
     X(true,  hipError_t,   hipStreamCreateWithFlags,                           \
       (hipStream_t *, unsigned))                                               \
@@ -149,10 +153,12 @@ enum {
     hipErrorInvalidContext = 201,
     hipErrorNotFound = 500,
     hipErrorNotReady = 600,
+    hipErrorPeerAccessAlreadyEnabled = 704,
     hipErrorNotSupported = 801,
     hipMemcpyHostToDevice = 1,
     hipMemcpyDeviceToHost = 2,
-    hipMemcpyDeviceToDevice = 3
+    hipMemcpyDeviceToDevice = 3,
+    hipDeviceMallocUncached = 3
 };
 
 #endif /* KPK_HIP_ROWS_ALONE */

@@ -472,6 +472,22 @@ static int drop_handle(void *handle)
     return SUCCESS;
 }
 
+int cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    ENTER();
+    *can = !lies(__func__) && device != peer;
+    return SUCCESS;
+}
+
+int cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+    ENTER_CONTEXT();
+    (void)flags;
+    fake_cuda.peers[0] = get_current();
+    fake_cuda.peers[1] = peer->device;
+    return SUCCESS;
+}
+
 int cuMemAlloc_v2(CUdeviceptr *out, size_t nbytes)
 {
     void *at = NULL;

@@ -620,6 +620,29 @@ int hipMalloc(void **ptr, size_t nbytes)
     return give_out(__func__, nbytes, ptr);
 }
 
+int hipExtMallocWithFlags(void **ptr, size_t nbytes, unsigned flags)
+{
+    ENTER();
+    fake_hip.flags = flags;
+    return give_out(__func__, nbytes, ptr);
+}
+
+int hipDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    ENTER();
+    *can = !lies(__func__) && device != peer;
+    return SUCCESS;
+}
+
+int hipDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    ENTER();
+    fake_hip.flags = flags;
+    fake_hip.peers[0] = current;
+    fake_hip.peers[1] = peer;
+    return SUCCESS;
+}
+
 int hipFree(void *ptr)
 {
     ENTER();

@@ -47,7 +47,7 @@ static struct {
     kpk_instance *here, *there, *closing;
     const kpk_kernel *kernel, *scale, *other;
     const kpk_kernels *kernels;
-    void *memory, *stream, *start, *stop, *pinned, *pooled;
+    void *memory, *uncached, *stream, *start, *stop, *pinned, *pooled;
     void *graph, *exec, *closed;
     unsigned char bytes[16];
 } w;
@@ -257,6 +257,10 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_kernels_launch,                                                \
       kpk_kernels_launch(w.kernels, 1, &shape, NULL, NULL))                    \
     X(BOTH, kpk_sync, kpk_sync(w.there, &stream))                              \
+    X(BOTH, kpk_peer_enable, kpk_peer_enable(w.here, w.there))                 \
+    X(BOTH, kpk_malloc_uncached,                                               \
+      kpk_malloc_uncached(w.there, 16, &w.uncached))                           \
+    X(BOTH, kpk_free_uncached, kpk_free(w.there, w.uncached))                  \
     X(BOTH, kpk_stream_create, kpk_stream_create(w.there, 1, &w.stream))       \
     X(BOTH, kpk_event_create, kpk_event_create(w.there, 0, &w.start))          \
     X(BOTH, kpk_event_create_too, kpk_event_create(w.there, 0, &w.stop))       \

@@ -70,6 +70,7 @@ static void test_hip_constants_are_those_of_the_header(void **state)
     assert_int_equal(hipMemcpyDeviceToHost, 2);
     assert_int_equal(hipMemcpyDeviceToDevice, 3);
     assert_int_equal(hipErrorNotReady, 600);
+    assert_int_equal(hipErrorPeerAccessAlreadyEnabled, 704);
     assert_int_equal(hipErrorInvalidContext, 201);
     assert_int_equal(hipStreamNonBlocking, KPK_STREAM_NON_BLOCKING);
     assert_int_equal(hipEventBlockingSync, KPK_EVENT_SLEEP);

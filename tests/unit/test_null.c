@@ -21,7 +21,7 @@ static struct fake_hip *fake;
 #define GIVEN_TABLE(X)                                                         \
     X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src) X(event)  \
     X(exec) X(graph) X(used_nbytes) X(idle_nbytes)                                                           \
-    X(free_nbytes) X(from) X(total_nbytes) X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
+    X(free_nbytes) X(from) X(peer) X(total_nbytes) X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
     X(module) X(modules) X(name) X(nbytes) X(object) X(options) X(out)         \
     X(pack) X(path) X(ptr) X(query) X(shape) X(start) X(stop) X(stream)        \
     X(target) X(values)                                                        \
@@ -92,6 +92,13 @@ static kpk_status malloc_another(kpk_instance *on, void *out)
 
     if (st == KPK_OK)
         assert_ok(kpk_free(on, *(void **)out));
+    return st;
+}
+
+static kpk_status uncached_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_free(inst, *(void **)out));
     return st;
 }
 
@@ -236,6 +243,9 @@ static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
       kpk_copy_from(g.inst, g.host_dst, g.device_src, 8))                      \
     X(kpk_fill, "", , kpk_fill(g.inst, g.device_dst, 0, 8))                    \
     X(kpk_sync, "stream", , kpk_sync(g.inst, g.stream))                        \
+    X(kpk_peer_enable, "", , kpk_peer_enable(g.inst, g.peer))                  \
+    X(kpk_malloc_uncached, "", ,                                               \
+      uncached_another(kpk_malloc_uncached(g.inst, 8, g.out), g.out))          \
     X(kpk_stream_create, "", ,                                                 \
       stream_another(kpk_stream_create(g.inst, 0, g.out), g.out))              \
     X(kpk_stream_destroy, "stream", ,                                          \
@@ -410,7 +420,7 @@ static void give(enum call_id call)
 
     assert_ok(kpk_kernel_get(inst, "scale", &kernel));
     give_scratch();
-    g.inst = g.from = inst;
+    g.inst = g.from = g.peer = inst;
     g.pack = (void *)&test_pack;
     g.module = (void *)&test_module_alpha;
     g.modules = (void *)modules;

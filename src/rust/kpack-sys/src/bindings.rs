@@ -617,6 +617,22 @@ extern "C" {
     pub fn kpk_fill(inst: *mut kpk_instance, device_dst: *mut c_void, value: u8, nbytes: usize) -> kpk_status;
     pub fn kpk_sync(inst: *mut kpk_instance, stream: *mut c_void) -> kpk_status;
     /// ```text
+    /// For kernels of several devices that work together while they run.
+    ///
+    /// kpk_peer_enable()      lets kernels of inst's device read and write memory of
+    ///                        peer's device, from now on until the process ends. The
+    ///                        other direction is a call of its own. Does nothing for
+    ///                        a device and itself, or for the second time
+    /// kpk_malloc_uncached()  kpk_malloc() of memory that no cache keeps on AMD's
+    ///                        GPUs (hipDeviceMallocUncached), for flags between
+    ///                        devices. On NVIDIA's it is kpk_malloc()
+    ///
+    /// Both fail with KPK_ERR_DRIVER and KPK_ERR_ARG; kpk_peer_enable() also with
+    /// KPK_ERR_UNSUPPORTED if the devices have no direct way between them.
+    /// ```
+    pub fn kpk_peer_enable(inst: *mut kpk_instance, peer: *const kpk_instance) -> kpk_status;
+    pub fn kpk_malloc_uncached(inst: *mut kpk_instance, nbytes: usize, out: *mut *mut c_void) -> kpk_status;
+    /// ```text
     /// kpk_stream_create() makes a stream on the instance's device.
     ///
     ///   flags  0 or KPK_STREAM_NON_BLOCKING
