@@ -207,6 +207,7 @@ include tests/sim/corpus/corpus.mk
 include tests/sim/coverage/coverage.mk
 include tests/sim/programs/programs.mk
 include src/sim/thunk/thunk.mk
+include src/ggml/ggml.mk
 include tests/tests.mk
 include tests/cross/cross.mk
 include tests/branches/branches.mk

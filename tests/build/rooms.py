@@ -31,6 +31,8 @@ ROOMS = {
     "kernels/include/gguf/formats.h": "",
     "src/model":         "include src src/base kernels/include/gguf/formats.h",
 
+    "src/ggml":          "include",
+
     "src/sim/base":      "src/base",
     "src/sim/isa":       "src/sim/base",
     "src/sim/run":       "src/sim/base src/sim/isa",

@@ -1,0 +1,16 @@
+/* version.h - is this the ggml that the backend was compiled for? */
+#ifndef KPK_GGML_VERSION_H
+#define KPK_GGML_VERSION_H
+
+#include <stdbool.h>
+
+/*
+ * version_fits() compares the ggml of the process with the headers that the
+ * backend was compiled with. ggml keeps neither the layout of its backend
+ * structs nor the numbers of its operations from release to release, and its
+ * own GGML_BACKEND_API_VERSION does not follow. If they differ, one sentence on
+ * stderr names both.
+ */
+bool version_fits(void);
+
+#endif
