@@ -10,6 +10,8 @@ cd "$ROOT/src/rust" || exit 1
 
 B=${B:-build}
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
+# cargo starts tests in their crates' folders.
+case ${LD_LIBRARY_PATH-} in '' | /*) ;; *) export LD_LIBRARY_PATH="$ROOT/$LD_LIBRARY_PATH" ;; esac
 
 if [ -n "${SAN-}" ]; then # the library would want its sanitizer everywhere
     skip "sanitizers are on"
