@@ -17,13 +17,11 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
     KPK_I_NEED(inst);
     KPK_I_NEED(out);
     st = allocate(inst, nbytes, &ptr);
-    if (nbytes)
-        st = kpk_i_made(inst, st, "hipMalloc", ptr);
-    if (st == KPK_OK)
+    if (st == KPK_OK && !nbytes) { /* NULL is right */
         *out = ptr;
-    else if (ptr) /* allocated, but the current device did not come back */
-        (void)inst->gpu->hipFree(ptr);
-    return st;
+        return st;
+    }
+    KPK_I_HAND_OVER(inst, hipMalloc, st, ptr, hipFree, out);
 }
 
 static kpk_status allocate_uncached(kpk_instance *inst, size_t nbytes,
@@ -42,14 +40,12 @@ kpk_status kpk_malloc_uncached(kpk_instance *inst, size_t nbytes, void **out)
 
     KPK_I_NEED(inst);
     KPK_I_NEED(out);
-    st = nbytes ? allocate_uncached(inst, nbytes, &ptr) : KPK_OK;
-    if (nbytes)
-        st = kpk_i_made(inst, st, "hipExtMallocWithFlags", ptr);
-    if (st == KPK_OK)
-        *out = ptr;
-    else if (ptr) /* allocated, but the current device did not come back */
-        (void)inst->gpu->hipFree(ptr);
-    return st;
+    if (!nbytes) {
+        *out = NULL;
+        return KPK_OK;
+    }
+    st = allocate_uncached(inst, nbytes, &ptr);
+    KPK_I_HAND_OVER(inst, hipExtMallocWithFlags, st, ptr, hipFree, out);
 }
 
 kpk_status kpk_free(kpk_instance *inst, void *ptr)

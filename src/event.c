@@ -20,12 +20,8 @@ kpk_status kpk_event_create(kpk_instance *inst, unsigned flags, void **out)
                           "KPK_EVENT_SLEEP and KPK_EVENT_NO_TIMING",
                           flags);
     st = create(inst, flags, &event);
-    st = kpk_i_made(inst, st, "hipEventCreateWithFlags", event);
-    if (st == KPK_OK)
-        *out = event;
-    else if (event) /* made, but the current device did not come back */
-        (void)inst->gpu->hipEventDestroy(event);
-    return st;
+    KPK_I_HAND_OVER(inst, hipEventCreateWithFlags, st, event, hipEventDestroy,
+                    out);
 }
 
 kpk_status kpk_event_destroy(kpk_instance *inst, void *event)

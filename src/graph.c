@@ -28,12 +28,7 @@ kpk_status kpk_capture_end(kpk_instance *inst, void *stream, void **out)
     KPK_I_NEED(stream);
     KPK_I_NEED(out);
     st = end(inst, stream, &graph);
-    st = kpk_i_made(inst, st, "hipStreamEndCapture", graph);
-    if (st == KPK_OK)
-        *out = graph;
-    else if (graph) /* made, but the current device did not come back */
-        (void)inst->gpu->hipGraphDestroy(graph);
-    return st;
+    KPK_I_HAND_OVER(inst, hipStreamEndCapture, st, graph, hipGraphDestroy, out);
 }
 
 hipError_t kpk_i_capture_state(const kpk_instance *inst, void *stream, int *out)
@@ -86,12 +81,8 @@ kpk_status kpk_graph_instantiate(kpk_instance *inst, void *graph, void **out)
     if (!inst->gpu->hipGraphInstantiate)
         return kpk_i_lacks(inst->gpu, "a graph", "hipGraphInstantiate");
     st = instantiate(inst, graph, &exec);
-    st = kpk_i_made(inst, st, "hipGraphInstantiate", exec);
-    if (st == KPK_OK)
-        *out = exec;
-    else if (exec) /* made, but the current device did not come back */
-        (void)inst->gpu->hipGraphExecDestroy(exec);
-    return st;
+    KPK_I_HAND_OVER(inst, hipGraphInstantiate, st, exec, hipGraphExecDestroy,
+                    out);
 }
 
 kpk_status kpk_graph_launch(kpk_instance *inst, void *exec, void *stream)

@@ -14,19 +14,16 @@ static kpk_status allocate(kpk_instance *inst, size_t nbytes, void **out)
 kpk_status kpk_malloc_host(kpk_instance *inst, size_t nbytes, void **out)
 {
     void *ptr = NULL;
-    kpk_status st = KPK_OK;
+    kpk_status st;
 
     KPK_I_NEED(inst);
     KPK_I_NEED(out);
-    if (nbytes) {
-        st = allocate(inst, nbytes, &ptr);
-        st = kpk_i_made(inst, st, "hipHostMalloc", ptr);
+    if (!nbytes) {
+        *out = NULL;
+        return KPK_OK;
     }
-    if (st == KPK_OK)
-        *out = ptr;
-    else if (ptr) /* allocated, but the current device did not come back */
-        (void)inst->gpu->hipHostFree(ptr);
-    return st;
+    st = allocate(inst, nbytes, &ptr);
+    KPK_I_HAND_OVER(inst, hipHostMalloc, st, ptr, hipHostFree, out);
 }
 
 kpk_status kpk_free_host(kpk_instance *inst, void *ptr)

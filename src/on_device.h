@@ -32,6 +32,20 @@
 kpk_status kpk_i_made(const kpk_instance *inst, kpk_status st,
                       const char *hip_name, const void *made);
 
+/* Returns from the calling function, which function `name` of the driver served
+ * with status `st`: hands `made` over in *out. `destroy` of the driver ends
+ * what was made although the current device did not come back. */
+#define KPK_I_HAND_OVER(inst, name, st, made, destroy, out)                    \
+    do {                                                                       \
+        const kpk_status ends = kpk_i_made((inst), (st), #name, (made));       \
+                                                                               \
+        if (ends == KPK_OK)                                                    \
+            *(out) = (made);                                                   \
+        else if (made)                                                         \
+            (void)(inst)->gpu->destroy(made);                                  \
+        return ends;                                                           \
+    } while (0)
+
 /* The answer of a query: "not yet" is a success too. */
 hipError_t kpk_i_answer(hipError_t error, int *done);
 

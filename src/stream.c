@@ -21,12 +21,8 @@ kpk_status kpk_stream_create(kpk_instance *inst, unsigned flags, void **out)
                           "KPK_STREAM_NON_BLOCKING",
                           flags);
     st = create(inst, flags, &stream);
-    st = kpk_i_made(inst, st, "hipStreamCreateWithFlags", stream);
-    if (st == KPK_OK)
-        *out = stream;
-    else if (stream) /* made, but the current device did not come back */
-        (void)inst->gpu->hipStreamDestroy(stream);
-    return st;
+    KPK_I_HAND_OVER(inst, hipStreamCreateWithFlags, st, stream,
+                    hipStreamDestroy, out);
 }
 
 kpk_status kpk_stream_destroy(kpk_instance *inst, void *stream)
