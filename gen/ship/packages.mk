@@ -21,13 +21,16 @@ $(WHEEL_LIB): $(WHEEL_OBJECTS) $(filter-out $(WHEEL_EXPORTED),$(CMD_OBJECTS)) $(
 	@$(CC) -shared -pthread $(LDFLAGS) -s -Wl,-Bsymbolic -Wl,-z,defs -Wl,--version-script=gen/ship/wheel.map \
 	  -o $@ $(filter %.o,$^) -ldl $(PACK_CODEC_LIBS)
 
-NO_PACKAGE = $(if $(SAN)$(CROSS_PREFIX),@echo 'make $@ takes no SAN= and no CC= of another machine' >&2; exit 1)
+# Before anything is compiled for them.
+ifneq ($(filter wheel deb,$(MAKECMDGOALS)),)
+ifneq ($(SAN)$(KPACK_CROSS),)
+$(error make $(filter wheel deb,$(MAKECMDGOALS)) takes no SAN= and no CC= of another machine)
+endif
+endif
 wheel: $(WHEEL_LIB) $(PACK_LAUNCHERS) ## make a Python wheel with the command and the pack's kernels
-	$(NO_PACKAGE)
 	@gen/ship/wheel $(WHEEL_LIB) $(VERSION) $(B) $(PACK_LAUNCHERS)
 
 deb: all sim $(KPACK_COMPRESS) ## make Debian packages: libkpack-dev, kpack, kpack-sim
-	$(NO_PACKAGE)
 	@gen/ship/deb $(B) $(B) $(PACK) $(VERSION) $(PACK_LAUNCHERS)
 
 .PHONY: wheel deb

@@ -28,6 +28,11 @@ make_in_tree() {
         ARCHS=gfx1100 "$@"
 }
 
+for setting in SAN=address CC=aarch64-linux-gnu-gcc; do
+    check "make deb and make wheel refuse $setting" says \
+        "make deb wheel takes no SAN= and no CC= of another machine" make_in_tree -n deb wheel $setting
+done
+
 # ---- the wheel ----
 
 check "make wheel" make_in_tree wheel
