@@ -1,7 +1,7 @@
 #!/bin/sh
 # mutants.sh - kernels that have lost a wait fail on the simulated GPU
 #
-# Two kernels; with FULL=1 one of each kind.
+# Two kernels; with FULL=1 one of each kind. First settings that ask for nothing.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
@@ -12,6 +12,13 @@ H=${H:-build}
 if [ -z "${KPK_SIM_DEVICES-}" ]; then # a GPU of the machine's
     skip "no simulated GPUs here"
     finish
+fi
+
+if [ -z "${SAN-}" ]; then # else the command would have to load its sanitizer first
+    for setting in x 2x 2, 2,registers,cachez; do
+        check "KPK_SIM_WEAK=$setting is named" says "KPK_SIM_WEAK: '$setting' is not SEED" \
+            env KPK_SIM_WEAK="$setting" "$H/kpack" devices
+    done
 fi
 
 mutate() { # devices module kernel...

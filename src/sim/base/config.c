@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,30 +31,49 @@ static bool is_word(const char *name, const char *word)
     return text && strcmp(text, word) == 0;
 }
 
-/* A seed, and the parts that it is for. */
-static void read_weak(void)
+/* The part of KPK_SIM_WEAK that n characters name; false if none. */
+static bool read_part(const char *name, size_t n, unsigned *parts)
 {
     static const struct {
         const char *name;
         unsigned part;
     } words[] = {{"registers", 0}, {"lds", WEAK_LDS}, {"caches", WEAK_CACHES}};
-    const char *p = getenv("KPK_SIM_WEAK");
-    char *end;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (n == strlen(words[i].name) &&
+            strncmp(name, words[i].name, n) == 0) {
+            *parts |= words[i].part;
+            return true;
+        }
+    return false;
+}
+
+/* A seed, and the parts that it is for. */
+static void read_weak(void)
+{
+    const char *text = getenv("KPK_SIM_WEAK");
+    bool understood;
+    char *p;
 
     config.weak = 1;
     config.weak_parts = WEAK_ALL;
-    if (!p || !*p)
+    if (!text || !*text)
         return;
-    config.weak = strtoull(p, &end, 0);
-    if (*end == ',')
+    config.weak = strtoull(text, &p, 0);
+    understood = p > text;
+    if (*p == ',')
         config.weak_parts = 0;
-    for (p = end; *p == ','; p += strcspn(p, ",")) {
-        p++;
-        for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-            if (strcspn(p, ",") == strlen(words[i].name) &&
-                strncmp(p, words[i].name, strlen(words[i].name)) == 0)
-                config.weak_parts |= words[i].part;
+    while (*p == ',') {
+        const size_t n = strcspn(++p, ",");
+
+        understood &= read_part(p, n, &config.weak_parts);
+        p += n;
     }
+    if (!understood || *p)
+        fprintf(stderr,
+                "KPK_SIM_WEAK: '%s' is not SEED or SEED,PART,... with parts "
+                "registers, lds and caches\n",
+                text);
 }
 
 static void read_environment(void)
