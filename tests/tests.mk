@@ -18,6 +18,7 @@
 #   tests/matrix/              the wave-level product of matrix/unit.h
 #   tests/random/              random numbers for dieharder, by hand
 #   tests/attention/           an example over module attention, and its plans
+#   tests/comm/                groups of several GPUs
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/rust/                the crates by newer Rusts and as packages, by hand
 #   tests/gpu/                 what `make check-gpu` runs beside these (gpu.mk)
@@ -38,7 +39,7 @@ KERNEL_TESTS   := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
 
 # The objects of a module's test.
 kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c tests/kernels/$(1)/*.c))
-$(HARNESS) $(foreach m,$(ALL_MODULES),$(call kernel_test,$(m))): $(PACK_HEADER)
+$(HARNESS) $(foreach m,$(ALL_MODULES),$(call kernel_test,$(m))): $(PACK_HEADER) $(KPACK_HOST_COPIES)
 
 $(H)/test/kernels/%: $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a
 	@echo "  LD    $@"
@@ -110,6 +111,7 @@ include tests/ways/ways.mk
 include tests/matrix/matrix.mk
 include tests/random/random.mk
 include tests/attention/attention.mk
+include tests/comm/comm.mk
 include tests/asm/asm.mk
 include tests/aiter/aiter.mk
 include tests/candle/candle.mk
@@ -120,7 +122,7 @@ include tests/gpu/gpu.mk
 
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
-PACK_TESTS  := $(KERNEL_TESTS) $(MEMORY_TEST) $(DEMO_TEST) $(PLAN_TEST) $(MHA_TEST) $(MODEL_TESTS)
+PACK_TESTS  := $(KERNEL_TESTS) $(MEMORY_TEST) $(DEMO_TEST) $(PLAN_TEST) $(MHA_TEST) $(COMM_TEST) $(MODEL_TESTS)
 OTHER_PACKS := $(WAYS_TEST) $(MATRIX_TEST) $(ASM_TEST) $(AITER_SAMPLE)
 TEST_PROGRAMS := $(PACK_TESTS) $(OTHER_PACKS) $(UNIT_TESTS) $(BUILD_TESTS) $(FUZZ_TESTS) \
   $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS)

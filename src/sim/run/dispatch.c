@@ -27,6 +27,7 @@
 #include "wave_init.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -210,7 +211,7 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
 
 /* ---- running ---- */
 
-enum outcome { GROUP_DONE, GROUP_STALLED };
+enum outcome { GROUP_DONE, GROUP_STALLED, GROUP_SLEEPS };
 
 static void late_turns(struct group *g)
 {
@@ -253,7 +254,7 @@ static enum outcome run_group(struct job *job, struct group *g)
             for (unsigned k = 0; k < g->nwaves; k++)
                 waits &= g->waves[k].state != WAVE_RUNS;
             if (waits)
-                return GROUP_STALLED;
+                return GROUP_SLEEPS;
         }
     }
     return GROUP_STALLED;
@@ -422,7 +423,7 @@ static bool is_over(const struct group *g)
  */
 static void work_by_chance(struct worker *k)
 {
-    enum { WINDOW = 16, PATIENCE = 4096 };
+    enum { WINDOW = 16, PATIENCE = 4096, TURNS_ALONE = 64 };
     struct caches *c = k->job->run.caches;
     static const unsigned turns_of[] = {1, 4, 16};
     const uint64_t seed = k->job->run.config.weak;
@@ -447,6 +448,8 @@ static void work_by_chance(struct worker *k)
             (void)round_of_waves(&r->group);
         stays = !sim_caches_chance(c, turns_of[seed / 3 % 3]);
         sim_memory_turn(c);
+        if (turns % TURNS_ALONE == 0) /* they may wait for another launch */
+            sched_yield();
         if (is_over(&r->group) ||
             atomic_load(&k->job->faulted_group) < r->group.index) {
             retire(k, r);
@@ -461,6 +464,7 @@ static void work_by_chance(struct worker *k)
 
 static void work(struct worker *k)
 {
+    unsigned nsleep = 0; /* groups in a row that slept */
     struct resident *r;
 
     if (k->job->run.caches) {
@@ -468,11 +472,18 @@ static void work(struct worker *k)
         return;
     }
     while ((r = admit(k)) || (r = take_first(k))) {
-        if (!r->group.faulted &&
-            run_group(k->job, &r->group) == GROUP_STALLED) {
-            append(k, r);
-        } else {
+        const enum outcome outcome =
+            r->group.faulted ? GROUP_DONE : run_group(k->job, &r->group);
+
+        nsleep = outcome == GROUP_SLEEPS ? nsleep + 1 : 0;
+        if (outcome == GROUP_DONE)
             retire(k, r);
+        else
+            append(k, r);
+        /* All wait, maybe for another device, which may want this core. */
+        if (nsleep > k->nresidents) {
+            sched_yield();
+            nsleep = 0;
         }
         if (k->nhelpers && now_ns() >= k->call_at) {
             sim_pool_call(k->help, help, k->job, k->nhelpers);

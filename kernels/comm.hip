@@ -1,0 +1,74 @@
+/*
+ * comm.hip - sums and copies over the GPUs of one host
+ *
+ * A group has 2 to 8 ranks, a GPU each. A call is a launch of the same kernel
+ * on every rank, with the same grid and the same sizes, of up to COMM_BLOCKS
+ * blocks of COMM_THREADS threads that all fit the GPU at once. The arguments
+ * begin with the group: all ranks' workspaces (comm/group.h), this rank, the
+ * number of ranks, the bytes of a small message, and how long a wait may take.
+ *
+ *   all_reduce_small_T, all_reduce_large_T          the sum, on every rank
+ *   reduce_scatter_small_T, reduce_scatter_large_T  a row of the sum, on each
+ *   all_gather_small, all_gather_large              all ranks' rows, on each
+ *   broadcast_small, broadcast_large                one rank's row, on each
+ *
+ * `small` sends messages through the workspaces (comm/small.h), `large` reads
+ * the inputs of the others (comm/large.h): it has the pointers of all. T is
+ * f32, f16 or bf16; n counts elements, or bytes where there is no type. Sums
+ * are in f32, from rank 0 on, rounded once: all ranks have the same bits, by
+ * both ways. Any alignment of an element is right, and one of 16 bytes fast.
+ * kernels/host/comm_group.h launches them.
+ */
+#include "comm/large.h"
+#include "comm/small.h"
+
+#define SUM(name, T)                                                           \
+    KERNEL_UP_TO(512)                                                          \
+    name##_small_##T(COMM_PARAMETERS, const T *in, T *out, u64 n)              \
+    {                                                                          \
+        COMM_GROUP(g);                                                         \
+        name##_small(g, in, out, n);                                           \
+    }                                                                          \
+    KERNEL_UP_TO(512)                                                          \
+    name##_large_##T(COMM_PARAMETERS, COMM_INPUT_PARAMETERS(T), T *out, u64 n) \
+    {                                                                          \
+        COMM_GROUP(g);                                                         \
+        name##_large(g, COMM_INPUTS(T), out, n);                               \
+    }
+
+#define EXPORT(T)                                                              \
+    SUM(all_reduce, T)                                                         \
+    SUM(reduce_scatter, T)
+
+EXPORT(f32)
+EXPORT(f16)
+EXPORT(bf16)
+
+KERNEL_UP_TO(512)
+all_gather_small(COMM_PARAMETERS, const u8 *in, u8 *out, u64 n)
+{
+    COMM_GROUP(g);
+    all_gather_small(g, in, out, n);
+}
+
+KERNEL_UP_TO(512)
+all_gather_large(COMM_PARAMETERS, COMM_INPUT_PARAMETERS(u8), u8 *out, u64 n)
+{
+    COMM_GROUP(g);
+    all_gather_large(g, COMM_INPUTS(u8), out, n);
+}
+
+KERNEL_UP_TO(512)
+broadcast_small(COMM_PARAMETERS, const u8 *in, u8 *out, u64 n, u32 root)
+{
+    COMM_GROUP(g);
+    broadcast_small(g, in, out, n, root);
+}
+
+KERNEL_UP_TO(512)
+broadcast_large(COMM_PARAMETERS, COMM_INPUT_PARAMETERS(u8), u8 *out, u64 n,
+                u32 root)
+{
+    COMM_GROUP(g);
+    broadcast_large(g, COMM_INPUTS(u8), out, n, root);
+}

@@ -1,0 +1,416 @@
+/* comm_group.c - groups of GPUs: their workspaces, buffers and launches
+ *
+ * Numbers that kernels/include/comm/group.h has too are marked; a workspace is
+ * explained there.
+ */
+#include "comm_group.h"
+
+#include <kpack/host_code.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PIECE = 16,        /* bytes that a thread moves at once */
+    BLOCKS = 128,      /* COMM_BLOCKS */
+    THREADS = 512,     /* COMM_THREADS */
+    FAILED = 512,      /* COMM_FAILED */
+    SLOTS = 16384,     /* COMM_SLOTS */
+    FEW_THREADS = 128, /* of a block of a small message */
+    MOST_ARGS = 32,
+    SMALL_NBYTES = 256 << 10,
+    LARGE_NBYTES = 64 << 20,
+    LIMIT_MS = 10000
+};
+
+struct buffer {
+    struct buffer *next;
+    uint64_t nbytes;
+    char *of[KPK_COMM_MOST_RANKS];
+};
+
+struct kpk_comm {
+    kpk_instance *insts[KPK_COMM_MOST_RANKS];
+    char *workspaces[KPK_COMM_MOST_RANKS];
+    uint32_t ranks, blocks; /* blocks that surely run at once */
+    uint32_t small_nbytes, limit_ms;
+    uint64_t large_nbytes;
+    struct buffer *buffers;
+};
+
+static const struct {
+    const char *name;
+    bool sums;          /* kernels by type; else of bytes */
+    bool takes_results; /* room for sums of one launch */
+} ops[] = {
+    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true},
+    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false},
+    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false},
+    [KPK_COMM_BROADCAST] = {"broadcast", false, false},
+};
+
+static const struct {
+    const char *name;
+    uint32_t nbytes;
+} types[] = {
+    [KPK_COMM_F16] = {"f16", 2},
+    [KPK_COMM_BF16] = {"bf16", 2},
+    [KPK_COMM_F32] = {"f32", 4},
+};
+
+enum {
+    NOPS = sizeof(ops) / sizeof(ops[0]),
+    NTYPES = sizeof(types) / sizeof(types[0])
+};
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- a group ------------------------------------------------------------ */
+
+static uint64_t workspace_nbytes(const kpk_comm *comm)
+{
+    const uint64_t slots = UINT64_C(4) * comm->ranks * comm->small_nbytes;
+    const uint64_t share = div_up(comm->large_nbytes, comm->ranks);
+
+    return SLOTS + slots + div_up(share, PIECE) * PIECE;
+}
+
+static kpk_status make_workspaces(kpk_comm *comm)
+{
+    const uint64_t nbytes = workspace_nbytes(comm);
+    kpk_status st = KPK_OK;
+
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++) {
+        void *made = NULL;
+
+        st = kpk_malloc_uncached(comm->insts[r], nbytes, &made);
+        comm->workspaces[r] = made;
+        if (st == KPK_OK)
+            st = kpk_fill(comm->insts[r], made, 0, nbytes);
+        if (st == KPK_OK) /* the fill may go on when the call returns */
+            st = kpk_sync(comm->insts[r], NULL);
+    }
+    return st;
+}
+
+static kpk_status meet(kpk_comm *comm)
+{
+    kpk_status st = KPK_OK;
+
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        for (uint32_t s = 0; s < comm->ranks && st == KPK_OK; s++)
+            st = kpk_peer_enable(comm->insts[r], comm->insts[s]);
+    return st;
+}
+
+/* Blocks of the group's launches, of which a compute unit takes one. */
+static uint32_t blocks_of(const kpk_comm *comm)
+{
+    uint32_t blocks = BLOCKS;
+
+    for (uint32_t r = 0; r < comm->ranks; r++) {
+        const uint32_t units =
+            kpk_instance_device(comm->insts[r])->compute_units;
+        uint32_t sharing = 0; /* ranks on this device */
+
+        for (uint32_t s = 0; s < comm->ranks; s++)
+            sharing += kpk_instance_device(comm->insts[s])->index ==
+                       kpk_instance_device(comm->insts[r])->index;
+        blocks = (uint32_t)least(blocks, units / sharing ? units / sharing : 1);
+    }
+    return blocks;
+}
+
+kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
+                         const kpk_comm_options *options, kpk_comm **out)
+{
+    const kpk_comm_options o = options ? *options : (kpk_comm_options){0};
+    kpk_comm *comm = NULL;
+    kpk_status st;
+
+    if (!insts || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: %s is NULL",
+                          insts ? "out" : "insts");
+    if (ranks < KPK_COMM_LEAST_RANKS || ranks > KPK_COMM_MOST_RANKS)
+        return kpk_i_fail(
+            KPK_ERR_ARG, "kpk_comm_open: a group has %d to %d ranks, not %lu",
+            KPK_COMM_LEAST_RANKS, KPK_COMM_MOST_RANKS, (unsigned long)ranks);
+    if (o.small_nbytes > SMALL_NBYTES)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_open: small_nbytes is %lu, the most is %d",
+                          (unsigned long)o.small_nbytes, SMALL_NBYTES);
+    for (uint32_t r = 0; r < ranks; r++)
+        if (!insts[r])
+            return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: insts[%lu] is NULL",
+                              (unsigned long)r);
+    comm = calloc(1, sizeof(*comm));
+    if (!comm)
+        return kpk_i_fail(KPK_ERR_NOMEM, "no memory for a group of %lu GPUs",
+                          (unsigned long)ranks);
+    memcpy(comm->insts, insts, ranks * sizeof(insts[0]));
+    comm->ranks = ranks;
+    comm->small_nbytes = (uint32_t)(div_up(o.small_nbytes, PIECE) * PIECE);
+    comm->large_nbytes = o.large_nbytes;
+    comm->limit_ms = o.limit_ms ? o.limit_ms : LIMIT_MS;
+    if (!comm->small_nbytes)
+        comm->small_nbytes = SMALL_NBYTES;
+    if (!comm->large_nbytes)
+        comm->large_nbytes = LARGE_NBYTES;
+    comm->blocks = blocks_of(comm);
+    st = meet(comm);
+    if (st == KPK_OK)
+        st = make_workspaces(comm);
+    if (st == KPK_OK)
+        *out = comm;
+    else
+        (void)kpk_comm_close(comm); /* the sentence is of what failed first */
+    return st;
+}
+
+kpk_status kpk_comm_close(kpk_comm *comm)
+{
+    kpk_status st = KPK_OK;
+
+    if (!comm)
+        return KPK_OK;
+    for (uint32_t r = 0; r < comm->ranks; r++) {
+        const kpk_status freed = kpk_free(comm->insts[r], comm->workspaces[r]);
+
+        if (st == KPK_OK)
+            st = freed;
+    }
+    while (comm->buffers) {
+        struct buffer *b = comm->buffers;
+
+        comm->buffers = b->next;
+        free(b);
+    }
+    free(comm);
+    return st;
+}
+
+kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
+                             uint64_t nbytes)
+{
+    struct buffer *b;
+
+    if (!comm || !buffers)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_register: %s is NULL",
+                          comm ? "buffers" : "comm");
+    for (uint32_t r = 0; r < comm->ranks; r++)
+        if (!buffers[r])
+            return kpk_i_fail(KPK_ERR_ARG,
+                              "kpk_comm_register: buffers[%lu] is NULL",
+                              (unsigned long)r);
+    b = calloc(1, sizeof(*b));
+    if (!b)
+        return kpk_i_fail(KPK_ERR_NOMEM, "no memory to register buffers");
+    b->nbytes = nbytes;
+    for (uint32_t r = 0; r < comm->ranks; r++)
+        b->of[r] = buffers[r];
+    b->next = comm->buffers;
+    comm->buffers = b;
+    return KPK_OK;
+}
+
+/* ---- plans -------------------------------------------------------------- */
+
+/*
+ * A message goes through the workspaces if it fits a slot, and if what a GPU
+ * sends takes no longer than the barriers of the other way.
+ */
+static bool is_small(const kpk_comm *comm, uint64_t nbytes)
+{
+    return nbytes <= comm->small_nbytes &&
+           nbytes * (comm->ranks - 1) <= SMALL_NBYTES;
+}
+
+kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
+                           kpk_comm_type type, uint64_t n, kpk_comm_plan *out)
+{
+    kpk_comm_plan plan = {.op = op};
+    uint64_t nbytes, pieces, threads;
+    bool small;
+
+    if (!comm || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: %s is NULL",
+                          comm ? "out" : "comm");
+    if ((unsigned)op >= NOPS)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: no operation is %d",
+                          (int)op);
+    if ((unsigned)type >= NTYPES)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: no type is %d",
+                          (int)type);
+    nbytes = n * types[type].nbytes;
+    small = is_small(comm, nbytes);
+    snprintf(plan.kernel, sizeof(plan.kernel), "%s_%s%s%s", ops[op].name,
+             small ? "small" : "large", ops[op].sums ? "_" : "",
+             ops[op].sums ? types[type].name : "");
+    plan.registered = !small;
+    plan.element_nbytes = ops[op].sums ? types[type].nbytes : 1;
+    plan.n = nbytes / plan.element_nbytes;
+    plan.each = plan.n;
+    if (!small && ops[op].takes_results) {
+        /* the ranks' shares are whole pieces */
+        const uint64_t whole = (uint64_t)PIECE * comm->ranks;
+        const uint64_t most = comm->large_nbytes / whole * whole;
+
+        plan.each = least(plan.n, (most ? most : whole) / plan.element_nbytes);
+    }
+    pieces = div_up(plan.each * plan.element_nbytes, PIECE);
+    if (!small && ops[op].takes_results)
+        pieces = div_up(pieces, comm->ranks);
+    threads = small ? FEW_THREADS : THREADS;
+    plan.shape.block[0] = (uint32_t)threads;
+    plan.shape.grid[0] = (uint32_t)least(div_up(pieces, threads), comm->blocks);
+    for (int axis = 1; axis < 3; axis++)
+        plan.shape.grid[axis] = plan.shape.block[axis] = 1;
+    *out = plan;
+    return KPK_OK;
+}
+
+/* ---- launches ----------------------------------------------------------- */
+
+/* The registered buffer in which a rank's input lies. */
+static const struct buffer *buffer_of(const kpk_comm *comm, uint32_t rank,
+                                      const char *in, uint64_t nbytes)
+{
+    const struct buffer *b = comm->buffers;
+
+    while (b && (in < b->of[rank] || in + nbytes > b->of[rank] + b->nbytes))
+        b = b->next;
+    return b;
+}
+
+struct arguments {
+    kpk_arg list[MOST_ARGS];
+    size_t n;
+};
+
+static void add(struct arguments *a, const void *value, size_t nbytes)
+{
+    a->list[a->n++] = (kpk_arg){value, nbytes};
+}
+#define ADD(a, variable) add((a), &(variable), sizeof(variable))
+
+/* One launch; `in` is the rank's input, of[] all ranks' if they are read. */
+static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
+                         const kpk_kernel *kernel, uint32_t rank, uint32_t root,
+                         const char *in, char *const of[KPK_COMM_MOST_RANKS],
+                         char *out, uint64_t n, void *stream)
+{
+    const kpk_launch_options options = {
+        .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
+    struct arguments a = {.n = 0};
+
+    for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
+        ADD(&a, comm->workspaces[s]);
+    ADD(&a, rank);
+    ADD(&a, comm->ranks);
+    ADD(&a, comm->small_nbytes);
+    ADD(&a, comm->limit_ms);
+    if (!plan->registered)
+        ADD(&a, in);
+    for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
+        ADD(&a, of[s]);
+    ADD(&a, out);
+    ADD(&a, n);
+    if (plan->op == KPK_COMM_BROADCAST)
+        ADD(&a, root);
+    return kpk_launch_ex(kernel, &options, a.list, a.n);
+}
+
+static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
+                             uint32_t rank, uint32_t root, const void *in,
+                             const void *out)
+{
+    if (!comm || !plan)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch: %s is NULL",
+                          comm ? "plan" : "comm");
+    if (rank >= comm->ranks ||
+        (plan->op == KPK_COMM_BROADCAST && root >= comm->ranks))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_launch: the group has no rank %lu",
+                          (unsigned long)(rank >= comm->ranks ? rank : root));
+    if (plan->n && (!in || !out))
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch: %s is NULL",
+                          in ? "out" : "in");
+    return KPK_OK;
+}
+
+/* Where all ranks' inputs lie; KPK_ERR_ARG if they are not registered. */
+static kpk_status find_inputs(const kpk_comm *comm, const kpk_comm_plan *plan,
+                              uint32_t rank, const char *in,
+                              char *of[KPK_COMM_MOST_RANKS])
+{
+    const uint64_t rows = plan->op == KPK_COMM_REDUCE_SCATTER ? comm->ranks : 1;
+    const struct buffer *b =
+        buffer_of(comm, rank, in, rows * plan->n * plan->element_nbytes);
+
+    if (!b)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_launch: %s reads the inputs of all ranks, "
+                          "but rank %lu's is in no registered buffer: call "
+                          "kpk_comm_register()",
+                          plan->kernel, (unsigned long)rank);
+    for (uint32_t s = 0; s < comm->ranks; s++)
+        of[s] = b->of[s] + (in - b->of[rank]);
+    return KPK_OK;
+}
+
+kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
+                           uint32_t rank, uint32_t root, const void *in,
+                           void *out, void *stream)
+{
+    char *of[KPK_COMM_MOST_RANKS] = {0};
+    const char *from = in;
+    char *to = out;
+    const kpk_kernel *kernel;
+    kpk_status st = check_call(comm, plan, rank, root, in, out);
+
+    if (st == KPK_OK && plan->registered)
+        st = find_inputs(comm, plan, rank, from, of);
+    if (st == KPK_OK)
+        st = kpk_kernel_get(comm->insts[rank], plan->kernel, &kernel);
+    for (uint64_t i = 0; st == KPK_OK && i < plan->n; i += plan->each) {
+        const uint64_t nbytes = plan->each * plan->element_nbytes;
+
+        st = launch(comm, plan, kernel, rank, root, from, of, to,
+                    least(plan->each, plan->n - i), stream);
+        for (uint32_t s = 0; s < comm->ranks; s++)
+            if (of[s])
+                of[s] += nbytes;
+        from += nbytes;
+        to += nbytes;
+    }
+    return st;
+}
+
+kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank)
+{
+    uint32_t failed = 0;
+    kpk_status st;
+
+    if (!comm || rank >= comm->ranks)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_check: %s",
+                          comm ? "no such rank" : "comm is NULL");
+    st = kpk_copy_from(comm->insts[rank], &failed,
+                       comm->workspaces[rank] + FAILED, sizeof(failed));
+    if (st == KPK_OK && failed)
+        st = kpk_i_fail(KPK_ERR_DRIVER,
+                        "rank %lu has waited for rank %lu for %lu ms in vain. "
+                        "Close the group and open another one",
+                        (unsigned long)rank, (unsigned long)(failed - 1),
+                        (unsigned long)comm->limit_ms);
+    return st;
+}

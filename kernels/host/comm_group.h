@@ -1,0 +1,144 @@
+/*
+ * comm_group.h - sums and copies over the GPUs of one host, by module comm
+ *
+ *     kpk_comm_open(insts, ranks, NULL, &comm);
+ *     kpk_comm_register(comm, buffers, nbytes); // for large messages
+ *     kpk_comm_choose(comm, KPK_COMM_ALL_REDUCE, KPK_COMM_BF16, n, &plan);
+ *     for (rank = 0; rank < ranks; rank++)
+ *         kpk_comm_launch(comm, &plan, rank, 0, x[rank], x[rank],
+ * streams[rank]); kpk_sync(insts[0], streams[0]); kpk_comm_check(comm, 0);
+ *
+ * A group has a rank for each GPU. Its kernels read and write the memory of the
+ * other GPUs and wait for each other by flags, without the host: launches can
+ * be recorded in graphs. All ranks make the same calls in the same order, each
+ * in streams that follow each other, and the launches of one call must be able
+ * to run at the same time.
+ */
+#ifndef KPACK_COMM_GROUP_H
+#define KPACK_COMM_GROUP_H
+
+#include <kpack.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { KPK_COMM_LEAST_RANKS = 2, KPK_COMM_MOST_RANKS = 8 };
+
+typedef enum kpk_comm_type {
+    KPK_COMM_F16 = 0,
+    KPK_COMM_BF16 = 1,
+    KPK_COMM_F32 = 2
+} kpk_comm_type;
+
+/*
+ * What the ranks do with n elements of theirs. Sums are in f32 from rank 0 on
+ * and rounded once, so that all ranks have the same bits at any size.
+ *
+ *   KPK_COMM_ALL_REDUCE      in [n], out [n]: the sum of all; out may be in
+ *   KPK_COMM_REDUCE_SCATTER  in [ranks, n], out [n]: the sum of the ranks' row
+ *                            of this rank; out is no part of in
+ *   KPK_COMM_ALL_GATHER      in [n], out [ranks, n]: every rank's in; in may be
+ *                            this rank's row of out
+ *   KPK_COMM_BROADCAST       in [n], out [n]: the in of rank root; out may be
+ * in
+ */
+typedef enum kpk_comm_op {
+    KPK_COMM_ALL_REDUCE = 0,
+    KPK_COMM_REDUCE_SCATTER = 1,
+    KPK_COMM_ALL_GATHER = 2,
+    KPK_COMM_BROADCAST = 3
+} kpk_comm_op;
+
+/* 0 in a field asks for what its comment says. */
+typedef struct kpk_comm_options {
+    /* The largest message that goes through workspaces, without a registered
+     * buffer: up to 256 KiB. Each GPU has 4 * ranks times as many bytes. */
+    uint32_t small_nbytes;
+    /* Bytes that one launch of a large all-reduce adds up: 64 MiB. Each GPU has
+     * a part of them for each rank. Longer messages take several launches. */
+    uint64_t large_nbytes;
+    /* How long a kernel waits for another rank: 10000. */
+    uint32_t limit_ms;
+} kpk_comm_options;
+
+/* A group. Calls for different ranks may come from different threads at once,
+ * but for kpk_comm_register() and kpk_comm_close(). */
+typedef struct kpk_comm kpk_comm;
+
+/*
+ * kpk_comm_open() opens a group and allocates a workspace on each GPU.
+ *
+ *   insts    [ranks] instances with module comm, of one driver, by rank. They
+ *            stay open until kpk_comm_close(). Two may be on one device, whose
+ *            streams must then be able to run at once
+ *   ranks    2 to 8
+ *   options  NULL for the defaults
+ *   out      set on success; closed by kpk_comm_close()
+ *
+ * Fails with KPK_ERR_UNSUPPORTED if two GPUs have no direct way between them,
+ * KPK_ERR_ARG, KPK_ERR_NOMEM and KPK_ERR_DRIVER.
+ */
+kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
+                         const kpk_comm_options *options, kpk_comm **out);
+
+/* Frees the group when its launches are over; NULL does nothing. */
+kpk_status kpk_comm_close(kpk_comm *comm);
+
+/*
+ * kpk_comm_register() makes buffers known in which inputs of large messages
+ * lie: [ranks] pointers to nbytes each, on the ranks' GPUs, of kpk_malloc() or
+ * the driver's own. Registering allocates host memory alone, and lasts until
+ * kpk_comm_close(). Fails with KPK_ERR_ARG and KPK_ERR_NOMEM.
+ */
+kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
+                             uint64_t nbytes);
+
+/* How a call is made: the same on every rank. */
+typedef struct kpk_comm_plan {
+    char kernel[32]; /* "all_reduce_small_bf16" */
+    kpk_shape shape;
+    kpk_comm_op op;
+    uint32_t element_nbytes;
+    uint64_t n;          /* elements */
+    uint64_t each;       /* of them in one launch; 0 if there is none to do */
+    uint32_t registered; /* 1: inputs must lie in registered buffers */
+} kpk_comm_plan;
+
+/*
+ * kpk_comm_choose() picks the kernel and its grid by bytes and GPUs. Fails with
+ * KPK_ERR_ARG for a NULL, and an operation or a type that there is not.
+ */
+kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
+                           kpk_comm_type type, uint64_t n, kpk_comm_plan *out);
+
+/*
+ * kpk_comm_launch() starts one rank's part of a call and returns.
+ *
+ *   root     the rank that KPK_COMM_BROADCAST copies from; else not read
+ *   in, out  device memory of the rank's GPU, aligned to an element; fast if
+ *            aligned to 16 bytes. If plan->registered, `in` is at one place of
+ *            one registered buffer on all ranks, with KPK_COMM_BROADCAST too
+ *   stream   a stream of the rank's instance
+ *
+ * Fails with KPK_ERR_ARG, otherwise as kpk_kernel_get() and kpk_launch().
+ * Only loading the module, the first time, allocates memory.
+ */
+kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
+                           uint32_t rank, uint32_t root, const void *in,
+                           void *out, void *stream);
+
+/*
+ * kpk_comm_check() says whether all that a rank has waited for has come, in
+ * launches that are over (kpk_sync()). If not it fails with KPK_ERR_DRIVER, and
+ * its sentence names the rank that did not answer in time. The rank's results
+ * are then wrong, and its later launches end without waiting: close the group
+ * and open another one.
+ */
+kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif
