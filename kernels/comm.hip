@@ -22,23 +22,46 @@
 #include "comm/large.h"
 #include "comm/small.h"
 
-#define SUM(name, T)                                                           \
+#define INPUTS(T)                                                              \
+    CommInputs<T>                                                              \
+    {                                                                          \
+        {                                                                      \
+            RANK_POINTERS_LIST(in)                                             \
+        }                                                                      \
+    }
+#define TARGETS(T)                                                             \
+    CommTargets<T>                                                             \
+    {                                                                          \
+        {                                                                      \
+            RANK_POINTERS_LIST(to)                                             \
+        }                                                                      \
+    }
+
+#define SMALL_SUM(name, T)                                                     \
     KERNEL_UP_TO(512)                                                          \
     name##_small_##T(COMM_PARAMETERS, const T *in, T *out, u64 n)              \
     {                                                                          \
         COMM_GROUP(g);                                                         \
         name##_small(g, in, out, n);                                           \
-    }                                                                          \
-    KERNEL_UP_TO(512)                                                          \
-    name##_large_##T(COMM_PARAMETERS, COMM_INPUT_PARAMETERS(T), T *out, u64 n) \
-    {                                                                          \
-        COMM_GROUP(g);                                                         \
-        name##_large(g, COMM_INPUTS(T), out, n);                               \
     }
 
 #define EXPORT(T)                                                              \
-    SUM(all_reduce, T)                                                         \
-    SUM(reduce_scatter, T)
+    SMALL_SUM(all_reduce, T)                                                   \
+    SMALL_SUM(reduce_scatter, T)                                               \
+    KERNEL_UP_TO(512)                                                          \
+    all_reduce_large_##T(COMM_PARAMETERS, RANK_POINTERS(const T, in),          \
+                         RANK_POINTERS(T, to), T *out, u64 n)                  \
+    {                                                                          \
+        COMM_GROUP(g);                                                         \
+        all_reduce_large(g, INPUTS(T), TARGETS(T), out, n);                    \
+    }                                                                          \
+    KERNEL_UP_TO(512)                                                          \
+    reduce_scatter_large_##T(COMM_PARAMETERS, RANK_POINTERS(const T, in),      \
+                             T *out, u64 n)                                    \
+    {                                                                          \
+        COMM_GROUP(g);                                                         \
+        reduce_scatter_large(g, INPUTS(T), out, n);                            \
+    }
 
 EXPORT(f32)
 EXPORT(f16)
@@ -52,10 +75,10 @@ all_gather_small(COMM_PARAMETERS, const u8 *in, u8 *out, u64 n)
 }
 
 KERNEL_UP_TO(512)
-all_gather_large(COMM_PARAMETERS, COMM_INPUT_PARAMETERS(u8), u8 *out, u64 n)
+all_gather_large(COMM_PARAMETERS, RANK_POINTERS(const u8, in), u8 *out, u64 n)
 {
     COMM_GROUP(g);
-    all_gather_large(g, COMM_INPUTS(u8), out, n);
+    all_gather_large(g, INPUTS(u8), out, n);
 }
 
 KERNEL_UP_TO(512)
@@ -66,9 +89,9 @@ broadcast_small(COMM_PARAMETERS, const u8 *in, u8 *out, u64 n, u32 root)
 }
 
 KERNEL_UP_TO(512)
-broadcast_large(COMM_PARAMETERS, COMM_INPUT_PARAMETERS(u8), u8 *out, u64 n,
+broadcast_large(COMM_PARAMETERS, RANK_POINTERS(const u8, in), u8 *out, u64 n,
                 u32 root)
 {
     COMM_GROUP(g);
-    broadcast_large(g, COMM_INPUTS(u8), out, n, root);
+    broadcast_large(g, INPUTS(u8), out, n, root);
 }

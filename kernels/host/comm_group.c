@@ -14,6 +14,7 @@
 
 enum {
     PIECE = 16,        /* bytes that a thread moves at once */
+    LINE = 128,        /* COMM_LINE */
     BLOCKS = 128,      /* COMM_BLOCKS */
     THREADS = 512,     /* COMM_THREADS */
     FAILED = 512,      /* COMM_FAILED */
@@ -37,6 +38,7 @@ struct kpk_comm {
     uint32_t ranks, blocks; /* blocks that surely run at once */
     uint32_t small_nbytes, limit_ms;
     uint64_t large_nbytes;
+    bool writes_results; /* GPUs may write ordinary memory of the others */
     struct buffer *buffers;
 };
 
@@ -77,12 +79,19 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* ---- a group ------------------------------------------------------------ */
 
-static uint64_t workspace_nbytes(const kpk_comm *comm)
+/* Bytes from the start of a workspace. */
+static uint64_t results_at(const kpk_comm *comm)
 {
     const uint64_t slots = UINT64_C(4) * comm->ranks * comm->small_nbytes;
-    const uint64_t share = div_up(comm->large_nbytes, comm->ranks);
 
-    return SLOTS + slots + div_up(share, PIECE) * PIECE;
+    return SLOTS + div_up(slots, LINE) * LINE;
+}
+
+static uint64_t workspace_nbytes(const kpk_comm *comm)
+{
+    const uint64_t whole = (uint64_t)LINE * comm->ranks;
+
+    return results_at(comm) + div_up(comm->large_nbytes, whole) * whole;
 }
 
 static kpk_status make_workspaces(kpk_comm *comm)
@@ -167,6 +176,8 @@ kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
     if (!comm->large_nbytes)
         comm->large_nbytes = LARGE_NBYTES;
     comm->blocks = blocks_of(comm);
+    comm->writes_results =
+        strncmp(kpk_instance_device(insts[0])->target, "sm_", 3) == 0;
     st = meet(comm);
     if (st == KPK_OK)
         st = make_workspaces(comm);
@@ -261,8 +272,8 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
     plan.n = nbytes / plan.element_nbytes;
     plan.each = plan.n;
     if (!small && ops[op].takes_results) {
-        /* the ranks' shares are whole pieces */
-        const uint64_t whole = (uint64_t)PIECE * comm->ranks;
+        /* the ranks' shares are whole lines */
+        const uint64_t whole = (uint64_t)LINE * comm->ranks;
         const uint64_t most = comm->large_nbytes / whole * whole;
 
         plan.each = least(plan.n, (most ? most : whole) / plan.element_nbytes);
@@ -303,6 +314,22 @@ static void add(struct arguments *a, const void *value, size_t nbytes)
 }
 #define ADD(a, variable) add((a), &(variable), sizeof(variable))
 
+/*
+ * Where the ranks take a large all-reduce's sums. Rank `rank` alone knows its
+ * `out`, so the others' follow from a registered buffer or from the inputs, or
+ * are in the workspaces. AMD's memory model has no rule for plain memory that
+ * one GPU caches and another one writes.
+ */
+static void find_targets(const kpk_comm *comm, uint32_t rank,
+                         char *const of[KPK_COMM_MOST_RANKS], char *out,
+                         char *to[KPK_COMM_MOST_RANKS])
+{
+    const bool writes = comm->writes_results && out == of[rank];
+
+    for (uint32_t s = 0; s < comm->ranks; s++)
+        to[s] = writes ? of[s] : comm->workspaces[s] + results_at(comm);
+}
+
 /* One launch; `in` is the rank's input, of[] all ranks' if they are read. */
 static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
                          const kpk_kernel *kernel, uint32_t rank, uint32_t root,
@@ -312,6 +339,7 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
     const kpk_launch_options options = {
         .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
     struct arguments a = {.n = 0};
+    char *to[KPK_COMM_MOST_RANKS] = {0};
 
     for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
         ADD(&a, comm->workspaces[s]);
@@ -323,6 +351,11 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
         ADD(&a, in);
     for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
         ADD(&a, of[s]);
+    if (plan->registered && ops[plan->op].takes_results) {
+        find_targets(comm, rank, of, out, to);
+        for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
+            ADD(&a, to[s]);
+    }
     ADD(&a, out);
     ADD(&a, n);
     if (plan->op == KPK_COMM_BROADCAST)

@@ -35,13 +35,14 @@ typedef enum kpk_comm_type {
  * What the ranks do with n elements of theirs. Sums are in f32 from rank 0 on
  * and rounded once, so that all ranks have the same bits at any size.
  *
- *   KPK_COMM_ALL_REDUCE      in [n], out [n]: the sum of all; out may be in
+ *   KPK_COMM_ALL_REDUCE      in [n], out [n]: the sum of all; out is in on
+ *                            every rank, or on none
  *   KPK_COMM_REDUCE_SCATTER  in [ranks, n], out [n]: the sum of the ranks' row
  *                            of this rank; out is no part of in
  *   KPK_COMM_ALL_GATHER      in [n], out [ranks, n]: every rank's in; in may be
  *                            this rank's row of out
  *   KPK_COMM_BROADCAST       in [n], out [n]: the in of rank root; out may be
- * in
+ *                            in
  */
 typedef enum kpk_comm_op {
     KPK_COMM_ALL_REDUCE = 0,
@@ -55,8 +56,8 @@ typedef struct kpk_comm_options {
     /* The largest message that goes through workspaces, without a registered
      * buffer: up to 256 KiB. Each GPU has 4 * ranks times as many bytes. */
     uint32_t small_nbytes;
-    /* Bytes that one launch of a large all-reduce adds up: 64 MiB. Each GPU has
-     * a part of them for each rank. Longer messages take several launches. */
+    /* Bytes that one launch of a large all-reduce adds up, for which each GPU
+     * has room: 64 MiB. Longer messages take several launches. */
     uint64_t large_nbytes;
     /* How long a kernel waits for another rank: 10000. */
     uint32_t limit_ms;

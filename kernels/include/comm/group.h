@@ -44,9 +44,65 @@ static_assert(COMM_FAILED + 4 <= COMM_BEGUN, "the head of a workspace");
 static_assert(COMM_HALFWAY + COMM_BLOCKS * COMM_RANKS * 4 <= COMM_SLOTS,
               "the flags of a workspace");
 
-/* A kernel's arguments, and one call. */
+/* The same number, of which AMD's compiler knows nothing. It would keep all
+ * that follows from such numbers in scalar registers, and there are too few. */
+DEV u32 known_nowhere(u32 v)
+{
+#if !KPK_NVIDIA
+    asm volatile("" : "+s"(v));
+#endif
+    return v;
+}
+
+/*
+ * A pointer for each rank among the kernel's arguments, from byte `offset` on.
+ * NVIDIA's GPUs read arguments as operands. On AMD each use reads them again,
+ * into scalar registers: all of the ranks' pointers would not fit these.
+ */
+template <typename T, u32 offset> struct RankPointers {
+    T *given[COMM_RANKS];
+
+    /* the rank's, which is one number for a whole wave */
+    DEV_MEMBER T *operator[](u32 rank) const
+    {
+#if KPK_NVIDIA
+        return of_lane(rank);
+#else
+        return arguments()[rank];
+#endif
+    }
+    /* of a rank that differs by lane */
+    DEV_MEMBER T *of_lane(u32 rank) const
+    {
+#if KPK_NVIDIA
+        T *const *list = given;
+#else
+        auto *list = arguments();
+#endif
+        T *p = list[0];
+        UNROLL
+        for (u32 s = 1; s < COMM_RANKS; s++)
+            if (rank == s)
+                p = list[s];
+        return p;
+    }
+#if !KPK_NVIDIA
+    typedef __attribute__((address_space(1))) T *pointer;
+    static DEV_MEMBER auto *arguments()
+    {
+        auto *args = __builtin_amdgcn_kernarg_segment_ptr();
+
+        asm volatile("" : "+s"(args));
+        return (const __attribute__((address_space(4))) pointer *)args +
+               offset / sizeof(pointer);
+    }
+#endif
+};
+
+/* A kernel's first arguments, and one call. */
 struct CommGroup {
-    u8 *memory[COMM_RANKS]; /* the ranks' workspaces; NULL above `ranks` */
+    RankPointers<u8, 0> memory; /* the ranks' workspaces */
+    u8 *own;                    /* this rank's */
     u32 rank, ranks;
     u32 small_nbytes; /* of one slot's data */
     u32 limit_ms;
@@ -54,13 +110,17 @@ struct CommGroup {
     bool dead; /* somebody was waited for in vain */
 };
 
+#define RANK_POINTERS(T, name)                                                 \
+    T *name##0, T *name##1, T *name##2, T *name##3, T *name##4, T *name##5,    \
+        T *name##6, T *name##7
+#define RANK_POINTERS_LIST(name)                                               \
+    name##0, name##1, name##2, name##3, name##4, name##5, name##6, name##7
 #define COMM_PARAMETERS                                                        \
-    u8 *memory0, u8 *memory1, u8 *memory2, u8 *memory3, u8 *memory4,           \
-        u8 *memory5, u8 *memory6, u8 *memory7, u32 rank, u32 ranks,            \
-        u32 small_nbytes, u32 limit_ms
+    RANK_POINTERS(u8, memory), u32 rank, u32 ranks, u32 small_nbytes,          \
+        u32 limit_ms
 #define COMM_GROUP(name)                                                       \
-    CommGroup name = {{memory0, memory1, memory2, memory3, memory4, memory5,   \
-                       memory6, memory7},                                      \
+    CommGroup name = {{{RANK_POINTERS_LIST(memory)}},                          \
+                      nullptr,                                                 \
                       rank,                                                    \
                       ranks,                                                   \
                       small_nbytes,                                            \
@@ -68,6 +128,16 @@ struct CommGroup {
                       0,                                                       \
                       false};                                                  \
     comm_begin(name)
+
+/* A loop over ranks of which each does few steps. */
+#if KPK_NVIDIA
+#define UNROLL_RANKS UNROLL
+#else
+#define UNROLL_RANKS NO_UNROLL
+#endif
+
+/* Bytes from the first argument to what follows COMM_PARAMETERS. */
+constexpr u32 COMM_ARGUMENTS = COMM_RANKS * 8 + 4 * 4;
 
 /* ---- words that several GPUs see ---------------------------------------- */
 
@@ -169,30 +239,20 @@ DEV u32 *comm_word(u8 *memory, u32 offset, u32 index)
     return reinterpret_cast<u32 *>(memory + offset) + index;
 }
 
-/* The workspace of a rank that the compiler does not know. */
-DEV u8 *memory_of(const CommGroup &g, u32 rank)
-{
-    u8 *memory = g.memory[0];
-    UNROLL
-    for (u32 s = 1; s < COMM_RANKS; s++)
-        if (rank == s)
-            memory = g.memory[s];
-    return memory;
-}
-
 /*
- * Calls ready() until it is true, or until the time is over, or somebody of
- * this rank has given up.
+ * Calls ready(peer) until it is true, or until the time is over, or somebody of
+ * this rank has given up. ready() sets the peer that it misses.
  */
-template <typename Ready>
-DEV void wait_until(CommGroup &g, u8 *own, u32 peer, Ready ready)
+template <typename Ready> DEV void wait_until(CommGroup &g, Ready ready)
 {
     constexpr u32 LOOKS = 32; /* between two looks at the clock */
     u64 begin = 0;
+    u32 peer = 0;
 
     if (g.dead)
         return;
-    for (u32 n = 1; !ready(); n++) {
+    NO_UNROLL
+    for (u32 n = 1; !ready(peer); n++) {
 #if !KPK_NVIDIA
         __builtin_amdgcn_s_sleep(1);
 #endif
@@ -203,8 +263,8 @@ DEV void wait_until(CommGroup &g, u8 *own, u32 peer, Ready ready)
         if (begin == 0)
             begin = now;
         if (now - begin > g.limit_ms * TICKS_PER_MS)
-            system_store(comm_word(own, COMM_FAILED, 0), 1 + peer);
-        if (system_load(comm_word(own, COMM_FAILED, 0))) {
+            system_store(comm_word(g.own, COMM_FAILED, 0), 1 + peer);
+        if (system_load(comm_word(g.own, COMM_FAILED, 0))) {
             g.dead = true;
             return;
         }
@@ -217,10 +277,10 @@ DEV void wait_until(CommGroup &g, u8 *own, u32 peer, Ready ready)
 DEV void comm_begin(CommGroup &g)
 {
     meet_launches();
-    u8 *own = memory_of(g, g.rank);
-    const u32 before = system_load(comm_word(own, COMM_EPOCH, blockIdx.x));
+    g.own = g.memory[g.rank];
+    const u32 before = system_load(comm_word(g.own, COMM_EPOCH, blockIdx.x));
 
-    g.dead = system_load(comm_word(own, COMM_FAILED, 0)) != 0;
+    g.dead = system_load(comm_word(g.own, COMM_FAILED, 0)) != 0;
     /* Numbers of neighbouring calls differ in the lowest bit. */
     g.call = before == ~0u ? 2 : before + 1;
 }
@@ -228,12 +288,11 @@ DEV void comm_begin(CommGroup &g)
 /* And ends here: the last of a call that a block does. */
 DEV void comm_end(const CommGroup &g)
 {
-    u8 *own = memory_of(g, g.rank);
-
     __syncthreads();
+    NO_UNROLL
     for (u32 i = blockIdx.x + threadIdx.x * gridDim.x; i < COMM_BLOCKS;
          i += blockDim.x * gridDim.x)
-        system_store(comm_word(own, COMM_EPOCH, i), g.call);
+        system_store(comm_word(g.own, COMM_EPOCH, i), g.call);
 }
 
 /*
@@ -242,10 +301,15 @@ DEV void comm_end(const CommGroup &g)
  */
 DEV void tell_others(const CommGroup &g, u32 flags)
 {
+#if KPK_TARGET_MAJOR == 9
+    /* a barrier of one compute unit waits for no stores: the release below
+     * waits for those of its own wave alone */
+    asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+#endif
     __syncthreads();
     if (threadIdx.x < g.ranks && threadIdx.x != g.rank) {
         system_release();
-        system_store(comm_word(memory_of(g, threadIdx.x), flags,
+        system_store(comm_word(g.memory.of_lane(threadIdx.x), flags,
                                blockIdx.x * COMM_RANKS + g.rank),
                      g.call);
     }
@@ -255,12 +319,13 @@ DEV void tell_others(const CommGroup &g, u32 flags)
 DEV void wait_for_others(CommGroup &g, u32 flags)
 {
     if (threadIdx.x < g.ranks && threadIdx.x != g.rank) {
-        u8 *own = memory_of(g, g.rank);
         const u32 *flag =
-            comm_word(own, flags, blockIdx.x * COMM_RANKS + threadIdx.x);
+            comm_word(g.own, flags, blockIdx.x * COMM_RANKS + threadIdx.x);
 
-        wait_until(g, own, threadIdx.x,
-                   [&]() { return (i32)(system_load(flag) - g.call) >= 0; });
+        wait_until(g, [&](u32 &peer) {
+            peer = threadIdx.x;
+            return (i32)(system_load(flag) - g.call) >= 0;
+        });
         system_acquire();
     }
     __syncthreads();
@@ -276,49 +341,76 @@ template <typename T> DEV u64 pieces_of(u64 n)
     return div_up<u64>(n, per16<T>::value);
 }
 
+typedef unsigned __int128 PieceBits;
+template <u32 nbytes> struct ElementBits;
+template <> struct ElementBits<1> {
+    typedef u8 type;
+};
+template <> struct ElementBits<2> {
+    typedef u16 type;
+};
+template <> struct ElementBits<4> {
+    typedef u32 type;
+};
+
 /* Piece i of a row that may end within it, and may have any alignment. */
 template <typename T> DEV Piece<T> piece_at(const T *row, u64 n, u64 i)
 {
-    constexpr u32 each = per16<T>::value;
-    Piece<T> piece = {};
+    constexpr u32 each = per16<T>::value, nbits = 8 * sizeof(T);
+    typedef typename ElementBits<sizeof(T)>::type Bits;
+    const u64 first = i * each;
+    PieceBits piece = 0;
 
-    if (is_aligned(row, 16) && (i + 1) * each <= n)
-        return load_pack<each>(row + i * each);
-    UNROLL
-    for (u32 k = 0; k < each; k++)
-        if (i * each + k < n)
-            piece[k] = row[i * each + k];
-    return piece;
+    if (is_aligned(row, 16) && first + each <= n)
+        return load_pack<each>(row + first);
+    NO_UNROLL
+    for (u32 k = 0; k < each; k++) {
+        const Bits v = first + k < n ? bits_as<Bits>(row[first + k]) : Bits(0);
+
+        piece = piece >> nbits | (PieceBits)v << (128 - nbits);
+    }
+    return bits_as<Piece<T>>(piece);
 }
 
 template <typename T>
 DEV void put_piece(T *row, u64 n, u64 i, const Piece<T> &piece)
 {
     constexpr u32 each = per16<T>::value;
+    typedef typename ElementBits<sizeof(T)>::type Bits;
+    PieceBits rest = bits_as<PieceBits>(piece);
 
     if (is_aligned(row, 16) && (i + 1) * each <= n) {
         store_pack<each>(row + i * each, piece);
         return;
     }
-    UNROLL
-    for (u32 k = 0; k < each; k++)
-        if (i * each + k < n)
-            row[i * each + k] = piece[k];
+    NO_UNROLL
+    for (u64 k = i * each; k < n && k < (i + 1) * each; k++) {
+        row[k] = bits_as<T>((Bits)rest);
+        rest >>= 8 * sizeof(T);
+    }
 }
 
 /* The ranks' pieces, added in f32 from rank 0 on and rounded once. */
 template <typename T>
 DEV Piece<T> sum_of(const CommGroup &g, const Piece<T> all[COMM_RANKS])
 {
+    constexpr u32 each = per16<T>::value;
+    const u32 ranks = known_nowhere(g.ranks);
+    f32 v[each];
     Piece<T> sum;
+
     UNROLL
-    for (u32 k = 0; k < per16<T>::value; k++) {
-        f32 v = convert<f32>(all[0][k]);
-        UNROLL
-        for (u32 s = 1; s < COMM_RANKS; s++)
-            if (s < g.ranks)
-                v += convert<f32>(all[s][k]);
-        sum[k] = convert<T>(v);
-    }
+    for (u32 k = 0; k < each; k++)
+        v[k] = convert<f32>(all[0][k]);
+    UNROLL
+    for (u32 s = 1; s < COMM_RANKS; s++)
+        if (s < ranks) {
+            UNROLL
+            for (u32 k = 0; k < each; k++)
+                v[k] += convert<f32>(all[s][k]);
+        }
+    UNROLL
+    for (u32 k = 0; k < each; k++)
+        sum[k] = convert<T>(v[k]);
     return sum;
 }

@@ -3,76 +3,127 @@
  *
  * Each rank reads its part of the others' inputs, which they have written in
  * earlier launches. A block waits until the same block of the other ranks has
- * begun, and ends when they have read what they need. An all-reduce has two
- * steps: each rank adds up its share of the pieces into `results` of its
- * workspace, then copies the shares of all. Both steps of a block take the same
- * pieces of each share, so blocks wait for their like alone.
+ * begun, and ends when they have read, or written, all that they must. In an
+ * all-reduce each rank adds up its share of the pieces and writes the sums to
+ * every rank. The shares of a block's like on the other ranks are the block's
+ * pieces too, so blocks wait for their like alone.
+ *
+ * Shares are whole cache lines, for a line that two GPUs write would lose what
+ * one of them wrote. Sums go straight into the results of all ranks, or into
+ * their workspaces if those are no memory for other GPUs to write: each rank
+ * then copies its own.
  */
 #pragma once
 
 #include "comm/group.h"
 
-template <typename T> struct CommInputs {
-    const T *of[COMM_RANKS]; /* by rank */
-};
+constexpr u32 COMM_LINE = 128; /* bytes */
 
-#define COMM_INPUT_PARAMETERS(T)                                               \
-    const T *in0, const T *in1, const T *in2, const T *in3, const T *in4,      \
-        const T *in5, const T *in6, const T *in7
-#define COMM_INPUTS(T)                                                         \
-    CommInputs<T>                                                              \
-    {                                                                          \
-        {                                                                      \
-            in0, in1, in2, in3, in4, in5, in6, in7                             \
-        }                                                                      \
-    }
+template <typename T> using CommInputs = RankPointers<const T, COMM_ARGUMENTS>;
+template <typename T>
+using CommTargets = RankPointers<T, COMM_ARGUMENTS + COMM_RANKS * 8>;
 
-template <typename T> DEV T *results_of(const CommGroup &g, u8 *memory)
+DEV void meet_others(CommGroup &g, u32 flags)
 {
-    const u64 slots = 2ull * g.ranks * (g.small_nbytes / 4) * 8;
-
-    return reinterpret_cast<T *>(memory + COMM_SLOTS + slots);
+    tell_others(g, flags);
+    wait_for_others(g, flags);
 }
 
-/* Piece i of all ranks from element `first` of their inputs on, n elements. */
+/* Piece i of all ranks, from element `first` of their inputs on, n elements. */
+template <typename T, bool Aligned>
+DEV void pull_piece(const CommGroup &g, const CommInputs<T> &in, u64 first,
+                    u64 n, u64 i, Piece<T> all[COMM_RANKS])
+{
+    constexpr u32 each = per16<T>::value;
+    const u32 ranks = known_nowhere(g.ranks);
+
+    UNROLL
+    for (u32 s = 0; s < COMM_RANKS; s++)
+        if (s < ranks)
+            all[s] = Aligned ? load_pack<each>(in[s] + first + i * each)
+                             : piece_at(in[s] + first, n, i);
+}
+
+/* Whether all ranks' inputs begin with whole pieces, from `first` on. */
+template <typename T>
+DEV bool are_aligned(const CommGroup &g, const CommInputs<T> &in, u64 first)
+{
+    u64 low_bits = first * sizeof(T);
+
+    UNROLL_RANKS
+    for (u32 s = 0; s < COMM_RANKS; s++) {
+        if (s >= g.ranks)
+            break;
+        low_bits |= (u64)in[s];
+    }
+    return low_bits % 16 == 0;
+}
+
+/* sink(i, all) for each piece of this thread. */
 template <typename T, typename Sink>
 DEV void pull(const CommGroup &g, const CommInputs<T> &in, u64 first, u64 n,
               Sink sink)
 {
-    for (u64 i = global_thread(); i < pieces_of<T>(n); i += global_threads()) {
-        Piece<T> all[COMM_RANKS];
-        UNROLL
-        for (u32 s = 0; s < COMM_RANKS; s++)
-            if (s < g.ranks)
-                all[s] = piece_at(in.of[s] + first, n, i);
+    const u64 whole = are_aligned(g, in, first) ? n / per16<T>::value : 0;
+    u64 i = global_thread();
+    Piece<T> all[COMM_RANKS];
+
+    NO_UNROLL
+    for (; i < whole; i += global_threads()) {
+        pull_piece<T, true>(g, in, first, n, i, all);
+        sink(i, all);
+    }
+    NO_UNROLL
+    for (; i < pieces_of<T>(n); i += global_threads()) {
+        pull_piece<T, false>(g, in, first, n, i, all);
         sink(i, all);
     }
 }
 
-/* in, out  n elements of each rank; out may be in */
+/*
+ * in   n elements of each rank
+ * to   where the ranks take the sum: out of each rank, which may be its in, or
+ *      memory aligned to 16 bytes in its workspace
+ * out  n elements; copied from `to` of this rank unless it is that
+ */
 template <typename T>
-DEV void all_reduce_large(CommGroup &g, const CommInputs<T> &in, T *out, u64 n)
+DEV void all_reduce_large(CommGroup &g, const CommInputs<T> &in,
+                          const CommTargets<T> &to, T *out, u64 n)
 {
     constexpr u32 each = per16<T>::value;
-    const u64 share = div_up<u64>(pieces_of<T>(n), g.ranks) * each;
+    const u64 share = div_up<u64>(n, g.ranks * (COMM_LINE / sizeof(T))) *
+                      (COMM_LINE / sizeof(T));
     const u64 first = min_of<u64>(g.rank * share, n);
     const u64 length = min_of<u64>(share, n - first);
-    T *results = results_of<T>(g, memory_of(g, g.rank));
 
-    tell_others(g, COMM_BEGUN);
-    wait_for_others(g, COMM_BEGUN);
+    meet_others(g, COMM_BEGUN);
     pull(g, in, first, length, [&](u64 i, const Piece<T> *all) {
-        store_pack<each>(results + i * each, sum_of<T>(g, all));
+        const Piece<T> sum = sum_of<T>(g, all);
+
+        UNROLL_RANKS
+        for (u32 s = 0; s < COMM_RANKS; s++) {
+            if (s >= g.ranks)
+                break;
+            put_piece(to[s] + first, length, i, sum);
+        }
     });
-    tell_others(g, COMM_HALFWAY);
-    wait_for_others(g, COMM_HALFWAY);
-    for (u64 i = global_thread(); i < share / each; i += global_threads())
-        UNROLL
-    for (u32 s = 0; s < COMM_RANKS; s++)
-        if (s < g.ranks && s * share < n)
-            put_piece(
-                out + s * share, n - s * share, i,
-                load_pack<each>(results_of<T>(g, g.memory[s]) + i * each));
+    meet_others(g, COMM_HALFWAY);
+    const T *own = to[g.rank];
+
+    if (own != out) {
+        NO_UNROLL
+        for (u64 i = global_thread(); i < share / each; i += global_threads()) {
+            UNROLL_RANKS
+            for (u64 s = 0; s < COMM_RANKS; s++) {
+                const u64 begin = s * share;
+
+                if (s >= g.ranks || begin >= n)
+                    break;
+                put_piece(out + begin, n - begin, i,
+                          piece_at(own + begin, n - begin, i));
+            }
+        }
+    }
     comm_end(g);
 }
 
@@ -81,13 +132,11 @@ template <typename T>
 DEV void reduce_scatter_large(CommGroup &g, const CommInputs<T> &in, T *out,
                               u64 n)
 {
-    tell_others(g, COMM_BEGUN);
-    wait_for_others(g, COMM_BEGUN);
+    meet_others(g, COMM_BEGUN);
     pull(g, in, g.rank * n, n, [&](u64 i, const Piece<T> *all) {
         put_piece(out, n, i, sum_of<T>(g, all));
     });
-    tell_others(g, COMM_HALFWAY);
-    wait_for_others(g, COMM_HALFWAY);
+    meet_others(g, COMM_HALFWAY);
     comm_end(g);
 }
 
@@ -95,16 +144,15 @@ DEV void reduce_scatter_large(CommGroup &g, const CommInputs<T> &in, T *out,
 template <typename T>
 DEV void all_gather_large(CommGroup &g, const CommInputs<T> &in, T *out, u64 n)
 {
-    tell_others(g, COMM_BEGUN);
-    wait_for_others(g, COMM_BEGUN);
+    meet_others(g, COMM_BEGUN);
     pull(g, in, 0, n, [&](u64 i, const Piece<T> *all) {
+        const u32 ranks = known_nowhere(g.ranks);
         UNROLL
         for (u32 s = 0; s < COMM_RANKS; s++)
-            if (s < g.ranks && in.of[s] != out + s * n)
+            if (s < ranks && in[s] != out + s * n)
                 put_piece(out + s * n, n, i, all[s]);
     });
-    tell_others(g, COMM_HALFWAY);
-    wait_for_others(g, COMM_HALFWAY);
+    meet_others(g, COMM_HALFWAY);
     comm_end(g);
 }
 
@@ -114,18 +162,15 @@ template <typename T>
 DEV void broadcast_large(CommGroup &g, const CommInputs<T> &in, T *out, u64 n,
                          u32 root)
 {
-    const T *from = in.of[0];
-    UNROLL
-    for (u32 s = 1; s < COMM_RANKS; s++)
-        if (s == root)
-            from = in.of[s];
-    tell_others(g, COMM_BEGUN);
-    wait_for_others(g, COMM_BEGUN);
-    if (from != out)
+    const T *from = in[root];
+
+    meet_others(g, COMM_BEGUN);
+    if (from != out) {
+        NO_UNROLL
         for (u64 i = global_thread(); i < pieces_of<T>(n);
              i += global_threads())
             put_piece(out, n, i, piece_at(from, n, i));
-    tell_others(g, COMM_HALFWAY);
-    wait_for_others(g, COMM_HALFWAY);
+    }
+    meet_others(g, COMM_HALFWAY);
     comm_end(g);
 }

@@ -38,59 +38,108 @@ DEV void send_piece(const CommGroup &g, u64 *slot, u64 i, const Piece<T> &piece)
     system_store_two(to + 2, flag | data[2], flag | data[3]);
 }
 
-template <typename T>
-DEV Piece<T> receive_piece(CommGroup &g, u8 *own, u32 from, u64 i)
-{
-    const u64 *at = small_slot(g, own, from) + i * WORDS_PER_PIECE;
-    u64 w[WORDS_PER_PIECE];
-    Pack<u32, 4> data;
+/* Ranks whose pieces are asked for at once: no more fit NVIDIA's registers. */
+constexpr u32 COMM_BATCH = KPK_NVIDIA ? 4 : COMM_RANKS;
 
-    system_load_two(at, w);
-    system_load_two(at + 2, w + 2);
-    wait_until(g, own, from, [&]() {
-        bool here = true;
+/* Piece i of the batch's ranks that have a bit in `senders`, into all[]; `at`
+ * is the piece of rank `first`, the batch's first. */
+template <typename T>
+DEV void receive_batch(CommGroup &g, u32 first, u32 senders, const u64 *at,
+                       Piece<T> all[COMM_BATCH])
+{
+    const u64 words = g.small_nbytes / 4; /* from a rank's slot to the next */
+    u64 w[COMM_BATCH][WORDS_PER_PIECE];
+
+    const auto ask = [&](u32 missing) {
         UNROLL
-        for (u32 k = 0; k < WORDS_PER_PIECE; k++)
-            here &= (u32)(w[k] >> 32) == g.call;
-        if (!here) {
-            system_load_two(at, w);
-            system_load_two(at + 2, w + 2);
+        for (u32 s = 0; s < COMM_BATCH; s++)
+            if (missing >> s & 1) {
+                system_load_two(at + s * words, w[s]);
+                system_load_two(at + s * words + 2, w[s] + 2);
+            }
+    };
+    ask(known_nowhere(senders));
+    wait_until(g, [&](u32 &peer) {
+        const u32 asked = known_nowhere(senders);
+        u32 missing = 0;
+
+        UNROLL
+        for (u32 s = 0; s < COMM_BATCH; s++)
+            if (asked >> s & 1) {
+                bool here = true;
+                UNROLL
+                for (u32 k = 0; k < WORDS_PER_PIECE; k++)
+                    here &= (u32)(w[s][k] >> 32) == g.call;
+                missing |= here ? 0 : 1u << s;
+            }
+        if (missing) {
+            peer = first + log2_of(missing);
+            ask(missing);
         }
-        return here;
+        return missing == 0;
     });
     UNROLL
-    for (u32 k = 0; k < WORDS_PER_PIECE; k++)
-        data[k] = (u32)w[k];
-    return bits_as<Piece<T>>(data);
+    for (u32 s = 0; s < COMM_BATCH; s++) {
+        Pack<u32, 4> data;
+        UNROLL
+        for (u32 k = 0; k < WORDS_PER_PIECE; k++)
+            data[k] = (u32)w[s][k];
+        all[s] = bits_as<Piece<T>>(data);
+    }
+}
+
+/* Piece i of every rank that has a bit in `senders`, into all[]. */
+template <typename T>
+DEV void receive_pieces(CommGroup &g, u32 senders, u64 i,
+                        Piece<T> all[COMM_RANKS])
+{
+    UNROLL
+    for (u32 s = 0; s < COMM_RANKS; s += COMM_BATCH)
+        if (s == 0 || senders >> s)
+            receive_batch<T>(g, s, senders >> s,
+                             small_slot(g, g.own, s) + i * WORDS_PER_PIECE,
+                             all + s);
 }
 
 /*
  * Sends pieces and takes what the others have sent.
  *
+ *   Same     every rank gets the same piece
  *   senders  a bit for each rank that sends
  *   source   (peer, i): piece i for that rank; a rank's own too
  *   sink     (i, all): takes piece i of every sender, its own among them
  */
-template <typename T, typename Source, typename Sink>
+template <typename T, bool Same, typename Source, typename Sink>
 DEV void exchange_small(CommGroup &g, u64 npieces, u32 senders, Source source,
                         Sink sink)
 {
-    u8 *own = memory_of(g, g.rank);
+    const bool sends = senders >> g.rank & 1;
 
-    if (senders >> g.rank & 1)
-        for (u64 i = global_thread(); i < npieces; i += global_threads())
-            UNROLL
-    for (u32 p = 0; p < COMM_RANKS; p++)
-        if (p < g.ranks && p != g.rank)
-            send_piece<T>(g, small_slot(g, g.memory[p], g.rank), i,
-                          source(p, i));
+    NO_UNROLL
+    for (u64 i = global_thread(); sends && i < npieces; i += global_threads()) {
+        const Piece<T> same = Same ? source(0u, i) : Piece<T>{};
+
+        UNROLL_RANKS
+        for (u32 p = 0; p < COMM_RANKS; p++) {
+            if (p >= g.ranks)
+                break;
+            if (p != g.rank)
+                send_piece<T>(g, small_slot(g, g.memory[p], g.rank), i,
+                              Same ? same : source(p, i));
+        }
+    }
+    NO_UNROLL
     for (u64 i = global_thread(); i < npieces; i += global_threads()) {
+        const Piece<T> own = sends ? source(g.rank, i) : Piece<T>{};
         Piece<T> all[COMM_RANKS];
+
+        receive_pieces<T>(g, senders & ~(1u << g.rank), i, all);
+        const u32 rank = known_nowhere(g.rank);
+
         UNROLL
         for (u32 s = 0; s < COMM_RANKS; s++)
-            if (senders >> s & 1)
-                all[s] =
-                    s == g.rank ? source(s, i) : receive_piece<T>(g, own, s, i);
+            if (s == rank)
+                all[s] = own;
         sink(i, all);
     }
 }
@@ -104,7 +153,7 @@ DEV u32 all_ranks(const CommGroup &g)
 template <typename T>
 DEV void all_reduce_small(CommGroup &g, const T *in, T *out, u64 n)
 {
-    exchange_small<T>(
+    exchange_small<T, true>(
         g, pieces_of<T>(n), all_ranks(g),
         [&](u32, u64 i) { return piece_at(in, n, i); },
         [&](u64 i, const Piece<T> *all) {
@@ -117,7 +166,7 @@ DEV void all_reduce_small(CommGroup &g, const T *in, T *out, u64 n)
 template <typename T>
 DEV void reduce_scatter_small(CommGroup &g, const T *in, T *out, u64 n)
 {
-    exchange_small<T>(
+    exchange_small<T, false>(
         g, pieces_of<T>(n), all_ranks(g),
         [&](u32 p, u64 i) { return piece_at(in + p * n, n, i); },
         [&](u64 i, const Piece<T> *all) {
@@ -130,13 +179,14 @@ DEV void reduce_scatter_small(CommGroup &g, const T *in, T *out, u64 n)
 template <typename T>
 DEV void all_gather_small(CommGroup &g, const T *in, T *out, u64 n)
 {
-    exchange_small<T>(
+    exchange_small<T, true>(
         g, pieces_of<T>(n), all_ranks(g),
         [&](u32, u64 i) { return piece_at(in, n, i); },
         [&](u64 i, const Piece<T> *all) {
+            const u32 ranks = known_nowhere(g.ranks);
             UNROLL
             for (u32 s = 0; s < COMM_RANKS; s++)
-                if (s < g.ranks)
+                if (s < ranks)
                     put_piece(out + s * n, n, i, all[s]);
         });
     comm_end(g);
@@ -150,14 +200,16 @@ template <typename T>
 DEV void broadcast_small(CommGroup &g, const T *in, T *out, u64 n, u32 root)
 {
     tell_others(g, COMM_BEGUN);
-    exchange_small<T>(
+    exchange_small<T, true>(
         g, pieces_of<T>(n), 1u << root,
         [&](u32, u64 i) { return piece_at(in, n, i); },
         [&](u64 i, const Piece<T> *all) {
+            Piece<T> piece = all[0];
             UNROLL
-            for (u32 s = 0; s < COMM_RANKS; s++)
+            for (u32 s = 1; s < COMM_RANKS; s++)
                 if (s == root)
-                    put_piece(out, n, i, all[s]);
+                    piece = all[s];
+            put_piece(out, n, i, piece);
         });
     wait_for_others(g, COMM_BEGUN);
     comm_end(g);
