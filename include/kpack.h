@@ -123,7 +123,8 @@ int kpk_version(void);
     X(KPK_ERR_UNSUPPORTED,  13, "this driver or GPU cannot do that")          \
     X(KPK_ERR_DRIVER,       14, "a call of HIP or CUDA failed")               \
     X(KPK_ERR_NO_GLOBAL,    15, "no such device variable in the module")      \
-    X(KPK_ERR_NO_ROW,       16, "no row of the configuration table fits")
+    X(KPK_ERR_NO_ROW,       16, "no row of the configuration table fits")     \
+    X(KPK_ERR_TIMEOUT,      17, "another GPU did not answer in time")
 /* clang-format on */
 
 typedef enum kpk_status {

@@ -7,6 +7,7 @@
 
 #include <kpack/host_code.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,9 @@ struct kpk_comm {
     uint64_t large_nbytes;
     bool writes_results; /* GPUs may write ordinary memory of the others */
     struct buffer *buffers;
+    /* The first wait in vain that a check has found, which ends the group:
+     * 1 + the rank that did not come, and above 16 bits who waited. */
+    _Atomic uint32_t missed;
 };
 
 static const struct {
@@ -210,9 +214,26 @@ kpk_status kpk_comm_close(kpk_comm *comm)
     return st;
 }
 
+/* KPK_ERR_TIMEOUT if a check has found that a rank did not come. */
+static kpk_status usable(const kpk_comm *comm, const char *call)
+{
+    const uint32_t missed = atomic_load(&comm->missed);
+
+    if (!missed)
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_TIMEOUT,
+                      "%s: the group has ended, because rank %lu waited for "
+                      "rank %lu for %lu ms in vain. Close it and open another "
+                      "one",
+                      call, (unsigned long)(missed >> 16),
+                      (unsigned long)((missed & 0xffff) - 1),
+                      (unsigned long)comm->limit_ms);
+}
+
 kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
                              uint64_t nbytes)
 {
+    kpk_status st;
     struct buffer *b;
 
     if (!comm || !buffers)
@@ -223,6 +244,9 @@ kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
             return kpk_i_fail(KPK_ERR_ARG,
                               "kpk_comm_register: buffers[%lu] is NULL",
                               (unsigned long)r);
+    st = usable(comm, "kpk_comm_register");
+    if (st != KPK_OK)
+        return st;
     b = calloc(1, sizeof(*b));
     if (!b)
         return kpk_i_fail(KPK_ERR_NOMEM, "no memory to register buffers");
@@ -378,7 +402,7 @@ static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
     if (plan->n && (!in || !out))
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch: %s is NULL",
                           in ? "out" : "in");
-    return KPK_OK;
+    return usable(comm, "kpk_comm_launch");
 }
 
 /* Where all ranks' inputs lie; KPK_ERR_ARG if they are not registered. */
@@ -432,6 +456,7 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
 kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank)
 {
     uint32_t failed = 0;
+    uint32_t none = 0;
     kpk_status st;
 
     if (!comm || rank >= comm->ranks)
@@ -439,11 +464,16 @@ kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank)
                           comm ? "no such rank" : "comm is NULL");
     st = kpk_copy_from(comm->insts[rank], &failed,
                        comm->workspaces[rank] + FAILED, sizeof(failed));
-    if (st == KPK_OK && failed)
-        st = kpk_i_fail(KPK_ERR_DRIVER,
-                        "rank %lu has waited for rank %lu for %lu ms in vain. "
-                        "Close the group and open another one",
-                        (unsigned long)rank, (unsigned long)(failed - 1),
-                        (unsigned long)comm->limit_ms);
-    return st;
+    if (st != KPK_OK)
+        return st;
+    if (!failed)
+        return usable(comm, "kpk_comm_check");
+    (void)atomic_compare_exchange_strong(&comm->missed, &none,
+                                         rank << 16 | failed);
+    return kpk_i_fail(KPK_ERR_TIMEOUT,
+                      "rank %lu waited for rank %lu for %lu ms in vain: it "
+                      "does not make the same calls, or its GPU or process has "
+                      "ended. Close the group and open another one",
+                      (unsigned long)rank, (unsigned long)(failed - 1),
+                      (unsigned long)comm->limit_ms);
 }

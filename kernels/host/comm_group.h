@@ -90,7 +90,8 @@ kpk_status kpk_comm_close(kpk_comm *comm);
  * kpk_comm_register() makes buffers known in which inputs of large messages
  * lie: [ranks] pointers to nbytes each, on the ranks' GPUs, of kpk_malloc() or
  * the driver's own. Registering allocates host memory alone, and lasts until
- * kpk_comm_close(). Fails with KPK_ERR_ARG and KPK_ERR_NOMEM.
+ * kpk_comm_close(). Fails with KPK_ERR_ARG, KPK_ERR_NOMEM and, once
+ * kpk_comm_check() has, with KPK_ERR_TIMEOUT.
  */
 kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
                              uint64_t nbytes);
@@ -122,8 +123,9 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
  *            one registered buffer on all ranks, with KPK_COMM_BROADCAST too
  *   stream   a stream of the rank's instance
  *
- * Fails with KPK_ERR_ARG, otherwise as kpk_kernel_get() and kpk_launch().
- * Only loading the module, the first time, allocates memory.
+ * Fails with KPK_ERR_ARG, with KPK_ERR_TIMEOUT once kpk_comm_check() has,
+ * otherwise as kpk_kernel_get() and kpk_launch(). Only loading the module, the
+ * first time, allocates memory.
  */
 kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
                            uint32_t rank, uint32_t root, const void *in,
@@ -131,10 +133,13 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
 
 /*
  * kpk_comm_check() says whether all that a rank has waited for has come, in
- * launches that are over (kpk_sync()). If not it fails with KPK_ERR_DRIVER, and
- * its sentence names the rank that did not answer in time. The rank's results
- * are then wrong, and its later launches end without waiting: close the group
- * and open another one.
+ * launches that are over (kpk_sync()). If not it fails with KPK_ERR_TIMEOUT,
+ * and its sentence names the rank that did not come: one that does not make the
+ * same calls, or whose GPU or process has ended. The rank's results are then
+ * wrong, from the call that waited on. The group has ended: later launches do
+ * not wait, and every further call but kpk_comm_close() and kpk_comm_choose()
+ * fails with KPK_ERR_TIMEOUT. Open another group, of the same instances if
+ * their GPUs still work.
  */
 kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank);
 

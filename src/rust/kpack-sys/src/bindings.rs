@@ -40,6 +40,8 @@ pub const KPK_ERR_DRIVER: kpk_status = 14;
 pub const KPK_ERR_NO_GLOBAL: kpk_status = 15;
 /// no row of the configuration table fits
 pub const KPK_ERR_NO_ROW: kpk_status = 16;
+/// another GPU did not answer in time
+pub const KPK_ERR_TIMEOUT: kpk_status = 17;
 /// Version
 pub const KPK_VERSION_MAJOR: c_int = 0;
 pub const KPK_VERSION_MINOR: c_int = 1;
@@ -1289,6 +1291,7 @@ constants! {
     KPK_ERR_DRIVER
     KPK_ERR_NO_GLOBAL
     KPK_ERR_NO_ROW
+    KPK_ERR_TIMEOUT
     KPK_VERSION_MAJOR
     KPK_VERSION_MINOR
     KPK_VERSION_PATCH

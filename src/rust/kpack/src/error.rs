@@ -41,12 +41,14 @@ pub enum Status {
     NoGlobal,
     /// No row of the configuration table fits.
     NoRow,
+    /// Another GPU did not answer in time.
+    Timeout,
     /// A number that this release of the crate does not know.
     Other(u32),
 }
 
 /// Each status with its number.
-const STATUSES: [(sys::kpk_status, Status); 16] = [
+const STATUSES: [(sys::kpk_status, Status); 17] = [
     (sys::KPK_ERR_ARG, Status::Arg),
     (sys::KPK_ERR_NOMEM, Status::NoMemory),
     (sys::KPK_ERR_NO_DRIVER, Status::NoDriver),
@@ -63,6 +65,7 @@ const STATUSES: [(sys::kpk_status, Status); 16] = [
     (sys::KPK_ERR_DRIVER, Status::Driver),
     (sys::KPK_ERR_NO_GLOBAL, Status::NoGlobal),
     (sys::KPK_ERR_NO_ROW, Status::NoRow),
+    (sys::KPK_ERR_TIMEOUT, Status::Timeout),
 ];
 
 impl Status {
