@@ -506,6 +506,33 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
 kpk_status kpk_peer_enable(kpk_instance *inst, const kpk_instance *peer);
 kpk_status kpk_malloc_uncached(kpk_instance *inst, size_t nbytes, void **out);
 
+/*
+ * Device memory that several processes use. One process exports it and sends
+ * the bytes of the kpk_ipc_memory to others, by a pipe, a file or a socket;
+ * they import it.
+ *
+ *   kpk_ipc_export()  describes memory of inst's device for other processes.
+ *                     `ptr` is what kpk_malloc() or kpk_malloc_uncached() gave,
+ *                     and must stay allocated until the others have closed it
+ *   kpk_ipc_import()  gives memory of another process of this machine an
+ *                     address here, for inst's device: the memory's own, or one
+ *                     that reaches it. The process that exported it cannot
+ *                     import it
+ *   kpk_ipc_close()   gives up what kpk_ipc_import() gave; the memory stays the
+ *                     exporter's. NULL does nothing
+ *
+ * They fail with KPK_ERR_DRIVER, KPK_ERR_ARG, and KPK_ERR_UNSUPPORTED if the
+ * driver has no such call.
+ */
+typedef struct kpk_ipc_memory {
+    uint8_t bytes[64];
+} kpk_ipc_memory;
+
+kpk_status kpk_ipc_export(kpk_instance *inst, void *ptr, kpk_ipc_memory *out);
+kpk_status kpk_ipc_import(kpk_instance *inst, const kpk_ipc_memory *memory,
+                          void **out);
+kpk_status kpk_ipc_close(kpk_instance *inst, void *ptr);
+
 /* ------------------------------------------------------------------------ */
 /* Streams and events                                                       */
 

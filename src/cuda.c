@@ -478,6 +478,27 @@ static hipError_t allocate_with_flags(void **out, size_t nbytes, unsigned flags)
     return allocate(out, nbytes);
 }
 
+static hipError_t ipc_export(hipIpcMemHandle_t *out, void *ptr)
+{
+    return CALL(cuIpcGetMemHandle, (out, address(ptr)));
+}
+
+static hipError_t ipc_import(void **out, hipIpcMemHandle_t handle,
+                             unsigned flags)
+{
+    CUdeviceptr at = 0;
+    const CUresult error = CALL(cuIpcOpenMemHandle, (&at, handle, flags));
+
+    if (error == CUDA_SUCCESS)
+        *out = (void *)(uintptr_t)at; /* NOLINT: an address of the device */
+    return error;
+}
+
+static hipError_t ipc_close(void *ptr)
+{
+    return CALL(cuIpcCloseMemHandle, (address(ptr)));
+}
+
 static hipError_t device_attribute(int *out, hipDeviceAttribute_t attribute,
                                    int device)
 {
@@ -523,6 +544,9 @@ static hipError_t current_device(int *out)
     X(hipExtMallocWithFlags,    allocate_with_flags, cuMemAlloc)               \
     X(hipDeviceCanAccessPeer,   can_access_peer,     cuDeviceCanAccessPeer)    \
     X(hipDeviceEnablePeerAccess, enable_peer_access, cuCtxEnablePeerAccess)    \
+    X(hipIpcGetMemHandle,       ipc_export,          cuIpcGetMemHandle)        \
+    X(hipIpcOpenMemHandle,      ipc_import,          cuIpcOpenMemHandle)       \
+    X(hipIpcCloseMemHandle,     ipc_close,           cuIpcCloseMemHandle)      \
     X(hipFree,                  release,             cuMemFree)                \
     X(hipMemcpy,                copy,                cuMemcpyHtoD)             \
     X(hipMemset,                fill,                cuMemsetD8)               \

@@ -21,6 +21,7 @@ typedef hipGraph_t CUgraph;
 typedef hipGraphExec_t CUgraphExec;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
+typedef hipIpcMemHandle_t CUipcMemHandle;
 typedef struct CUctx_st *CUcontext;
 
 /* The used part of cuda.h's CUlaunchAttribute and CUlaunchConfig. */
@@ -92,6 +93,11 @@ typedef struct CUlaunchConfig {
       (int *, CUdevice, CUdevice))                                            \
     X(true,  cuCtxEnablePeerAccess, cuCtxEnablePeerAccess,                    \
       (CUcontext, unsigned))                                                  \
+    X(false, cuIpcGetMemHandle, cuIpcGetMemHandle,                            \
+      (CUipcMemHandle *, CUdeviceptr))                                        \
+    X(false, cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2,                       \
+      (CUdeviceptr *, CUipcMemHandle, unsigned))                              \
+    X(false, cuIpcCloseMemHandle, cuIpcCloseMemHandle, (CUdeviceptr))         \
     X(true,  cuStreamSynchronize, cuStreamSynchronize, (CUstream))            \
     X(true,  cuStreamCreate, cuStreamCreate, (CUstream *, unsigned))          \
     X(true,  cuStreamDestroy, cuStreamDestroy_v2, (CUstream))                 \

@@ -80,6 +80,10 @@
       (hipGraphExec_t *, hipGraph_t, hipGraphNode_t *, char *, size_t))        \
     X(false, hipError_t,   hipStreamIsCapturing,                               \
       (hipStream_t, hipStreamCaptureStatus *))                                 \
+    X(false, hipError_t,   hipIpcGetMemHandle, (hipIpcMemHandle_t *, void *))  \
+    X(false, hipError_t,   hipIpcOpenMemHandle,                                \
+      (void **, hipIpcMemHandle_t, unsigned))                                  \
+    X(false, hipError_t,   hipIpcCloseMemHandle, (void *))                     \
     X(false, hipError_t,   hipModuleLoadDataEx,                                \
       (hipModule_t *, const void *, unsigned, hipJitOption *, void **))        \
     X(false, hipError_t,   hipModuleGetGlobal,                                 \
@@ -125,6 +129,11 @@ typedef struct hipGraphExec *hipGraphExec_t;
 typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct textureReference textureReference;
 
+/* Memory, for another process. */
+typedef struct hipIpcMemHandle_st {
+    char bytes[64];
+} hipIpcMemHandle_t;
+
 /* One kernel of a cooperative launch over several devices. */
 typedef struct hipFunctionLaunchParams {
     hipFunction_t function;
@@ -158,7 +167,8 @@ enum {
     hipMemcpyHostToDevice = 1,
     hipMemcpyDeviceToHost = 2,
     hipMemcpyDeviceToDevice = 3,
-    hipDeviceMallocUncached = 3
+    hipDeviceMallocUncached = 3,
+    hipIpcMemLazyEnablePeerAccess = 1 /* 0 before HIP 6 */
 };
 
 #endif /* KPK_HIP_ROWS_ALONE */

@@ -501,6 +501,35 @@ int cuMemAlloc_v2(CUdeviceptr *out, size_t nbytes)
     return error;
 }
 
+int cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr at)
+{
+    ENTER_CONTEXT();
+    memset(out->bytes, 0, sizeof(out->bytes));
+    memcpy(out->bytes, &at, sizeof(at));
+    return SUCCESS;
+}
+
+int cuIpcOpenMemHandle_v2(CUdeviceptr *out, CUipcMemHandle handle,
+                          unsigned flags)
+{
+    void *at = NULL;
+    int error;
+
+    ENTER_CONTEXT();
+    if (flags != 1)
+        return INVALID_VALUE;
+    memcpy(&fake_cuda.imported, handle.bytes, sizeof(fake_cuda.imported));
+    error = give_out(__func__, 16, &at);
+    *out = (unsigned long long)(uintptr_t)at;
+    return error;
+}
+
+int cuIpcCloseMemHandle(CUdeviceptr at)
+{
+    ENTER_CONTEXT();
+    return drop_handle((void *)(uintptr_t)at);
+}
+
 int cuMemFree_v2(CUdeviceptr at)
 {
     ENTER_CONTEXT();

@@ -45,6 +45,7 @@ struct fake_cuda {
     int noptions;           /* last given to cuModuleLoadDataEx */
     int dynamic_shared;     /* last allowed for a function */
     int nevents;            /* recorded */
+    void *imported;         /* by the last cuIpcOpenMemHandle */
     int peers[2];           /* devices of the last peer copy: to, from */
     void *capturing;        /* the stream that records */
     void *graph_stream;     /* the last cuGraphLaunch */

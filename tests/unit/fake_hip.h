@@ -82,6 +82,7 @@ struct fake_hip {
     void *capturing;   /* the stream that records */
     int capture_mode;
     void *graph_stream; /* the last hipGraphLaunch */
+    void *imported;     /* by the last hipIpcOpenMemHandle */
     int peers[2];       /* devices of the last hipMemcpyPeerAsync: to, from */
     atomic_int nviolations; /* uses that real HIP answers with an abort */
     struct fake_launch last;

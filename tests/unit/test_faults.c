@@ -47,6 +47,8 @@ static struct {
     kpk_instance *here, *there, *closing;
     const kpk_kernel *kernel, *scale, *other;
     const kpk_kernels *kernels;
+    kpk_ipc_memory shared;
+    void *imported;
     void *memory, *uncached, *stream, *start, *stop, *pinned, *pooled;
     void *graph, *exec, *closed;
     unsigned char bytes[16];
@@ -260,6 +262,11 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_peer_enable, kpk_peer_enable(w.here, w.there))                 \
     X(BOTH, kpk_malloc_uncached,                                               \
       kpk_malloc_uncached(w.there, 16, &w.uncached))                           \
+    X(BOTH, kpk_ipc_export,                                                    \
+      kpk_ipc_export(w.there, w.uncached, &w.shared))                          \
+    X(BOTH, kpk_ipc_import,                                                    \
+      kpk_ipc_import(w.there, &w.shared, &w.imported))                         \
+    X(BOTH, kpk_ipc_close, kpk_ipc_close(w.there, w.imported))                 \
     X(BOTH, kpk_free_uncached, kpk_free(w.there, w.uncached))                  \
     X(BOTH, kpk_stream_create, kpk_stream_create(w.there, 1, &w.stream))       \
     X(BOTH, kpk_event_create, kpk_event_create(w.there, 0, &w.start))          \
@@ -485,7 +492,7 @@ static void check_failure(int i, kpk_status st, const char *function, int nth,
  * the call is not repeated. */
 static bool may_be_repeated(int i)
 {
-    static const char *const back[] = {"_free", "_destroy"};
+    static const char *const back[] = {"_free", "_destroy", "_ipc_close"};
 
     for (size_t k = 0; k < sizeof(back) / sizeof(back[0]); k++)
         if (strstr(call_names[i], back[k]))

@@ -27,6 +27,10 @@ typedef enum hipMemcpyKind hipMemcpyKind;
 KPK_HIP_TABLE(X)
 #undef X
 
+_Static_assert(sizeof(hipIpcMemHandle_t) == 64, "bytes of kpk_ipc_memory");
+_Static_assert(hipIpcMemLazyEnablePeerAccess == (HIP_VERSION_MAJOR > 5),
+               "src/ipc.c knows the flag of each release");
+
 /* Fields that src/hip_device.c reads by offset in HIP 5's layout. */
 #define FIELD(field, offset, nbytes)                                           \
     _Static_assert(offsetof(hipDeviceProp_t, field) == (offset) &&             \

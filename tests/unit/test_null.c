@@ -21,7 +21,7 @@ static struct fake_hip *fake;
 #define GIVEN_TABLE(X)                                                         \
     X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src) X(event)  \
     X(exec) X(graph) X(used_nbytes) X(idle_nbytes)                                                           \
-    X(free_nbytes) X(from) X(peer) X(total_nbytes) X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
+    X(free_nbytes) X(from) X(memory) X(peer) X(total_nbytes) X(function) X(host_dst) X(host_src) X(inst) X(items) X(kernel) X(kernels)  \
     X(module) X(modules) X(name) X(nbytes) X(object) X(options) X(out)         \
     X(pack) X(path) X(ptr) X(query) X(shape) X(start) X(stop) X(stream)        \
     X(target) X(values)                                                        \
@@ -100,6 +100,26 @@ static kpk_status uncached_another(kpk_status st, void *out)
     if (st == KPK_OK)
         assert_ok(kpk_free(inst, *(void **)out));
     return st;
+}
+
+static kpk_status import_another(kpk_status st, void *out)
+{
+    if (st == KPK_OK)
+        assert_ok(kpk_ipc_close(inst, *(void **)out));
+    return st;
+}
+
+static kpk_status ipc_close_another(kpk_instance *on, bool is_null)
+{
+    void *another = NULL;
+
+    if (is_null)
+        return kpk_ipc_close(on, NULL);
+    assert_ok(kpk_ipc_import(inst, (const kpk_ipc_memory *)scratch, &another));
+    if (on)
+        return kpk_ipc_close(on, another);
+    assert_ok(kpk_ipc_close(inst, another));
+    return kpk_ipc_close(NULL, another);
 }
 
 static kpk_status open_another(kpk_status st, void *out)
@@ -246,6 +266,10 @@ static kpk_status destroy_another(kpk_status (*create)(kpk_instance *, unsigned,
     X(kpk_peer_enable, "", , kpk_peer_enable(g.inst, g.peer))                  \
     X(kpk_malloc_uncached, "", ,                                               \
       uncached_another(kpk_malloc_uncached(g.inst, 8, g.out), g.out))          \
+    X(kpk_ipc_export, "", , kpk_ipc_export(g.inst, g.ptr, g.out))              \
+    X(kpk_ipc_import, "", g.memory = scratch,                                  \
+      import_another(kpk_ipc_import(g.inst, g.memory, g.out), g.out))          \
+    X(kpk_ipc_close, "ptr", , ipc_close_another(g.inst, !g.ptr))                   \
     X(kpk_stream_create, "", ,                                                 \
       stream_another(kpk_stream_create(g.inst, 0, g.out), g.out))              \
     X(kpk_stream_destroy, "stream", ,                                          \

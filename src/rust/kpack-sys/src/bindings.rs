@@ -145,6 +145,29 @@ pub struct kpk_arg {
 /// Most arguments that kpk_launch() takes; kpk_launch_packed() has no limit.
 pub const KPK_MAX_ARGS: usize = 256;
 /// ```text
+/// Device memory that several processes use. One process exports it and sends
+/// the bytes of the kpk_ipc_memory to others, by a pipe, a file or a socket;
+/// they import it.
+///
+///   kpk_ipc_export()  describes memory of inst's device for other processes.
+///                     `ptr` is what kpk_malloc() or kpk_malloc_uncached() gave,
+///                     and must stay allocated until the others have closed it
+///   kpk_ipc_import()  gives memory of another process of this machine an
+///                     address here, for inst's device: the memory's own, or one
+///                     that reaches it. The process that exported it cannot
+///                     import it
+///   kpk_ipc_close()   gives up what kpk_ipc_import() gave; the memory stays the
+///                     exporter's. NULL does nothing
+///
+/// They fail with KPK_ERR_DRIVER, KPK_ERR_ARG, and KPK_ERR_UNSUPPORTED if the
+/// driver has no such call.
+/// ```
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct kpk_ipc_memory {
+    pub bytes: [u8; 64],
+}
+/// ```text
 /// A stream is a queue of work of one device: kernels, copies and fills of one
 /// stream run one after the other, those of several streams may overlap. An
 /// event is a point in a stream that other streams and the host can wait for.
@@ -634,6 +657,9 @@ extern "C" {
     /// ```
     pub fn kpk_peer_enable(inst: *mut kpk_instance, peer: *const kpk_instance) -> kpk_status;
     pub fn kpk_malloc_uncached(inst: *mut kpk_instance, nbytes: usize, out: *mut *mut c_void) -> kpk_status;
+    pub fn kpk_ipc_export(inst: *mut kpk_instance, ptr: *mut c_void, out: *mut kpk_ipc_memory) -> kpk_status;
+    pub fn kpk_ipc_import(inst: *mut kpk_instance, memory: *const kpk_ipc_memory, out: *mut *mut c_void) -> kpk_status;
+    pub fn kpk_ipc_close(inst: *mut kpk_instance, ptr: *mut c_void) -> kpk_status;
     /// ```text
     /// kpk_stream_create() makes a stream on the instance's device.
     ///
@@ -1254,6 +1280,7 @@ extern "C" {
 layouts! {
     kpk_shape { grid block shared_nbytes }
     kpk_arg { value nbytes }
+    kpk_ipc_memory { bytes }
     kpk_device { name target memory_nbytes lds_nbytes wave_size max_block max_block_dim max_grid compute_units cooperative cooperative_multi platform index }
     kpk_value { at bits nbytes align }
     kpk_launch_options { shape stream flags start_event stop_event packed packed_nbytes cluster }
