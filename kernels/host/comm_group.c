@@ -34,16 +34,16 @@ struct buffer {
 };
 
 struct kpk_comm {
-    kpk_instance *insts[KPK_COMM_MOST_RANKS];
+    kpk_instance *insts[KPK_COMM_MOST_RANKS]; /* NULL of another process */
     char *workspaces[KPK_COMM_MOST_RANKS];
     uint32_t ranks, blocks; /* blocks that surely run at once */
     uint32_t small_nbytes, limit_ms;
     uint64_t large_nbytes;
-    bool writes_results; /* GPUs may write ordinary memory of the others */
     struct buffer *buffers;
     /* The first wait in vain that a check has found, which ends the group:
      * 1 + the rank that did not come, and above 16 bits who waited. */
     _Atomic uint32_t missed;
+    struct kpk_i_party party; /* its gather is NULL in one process */
 };
 
 static const struct {
@@ -98,22 +98,25 @@ static uint64_t workspace_nbytes(const kpk_comm *comm)
     return results_at(comm) + div_up(comm->large_nbytes, whole) * whole;
 }
 
-static kpk_status make_workspaces(kpk_comm *comm)
+static kpk_status make_workspace(kpk_comm *comm, uint32_t rank)
 {
     const uint64_t nbytes = workspace_nbytes(comm);
-    kpk_status st = KPK_OK;
+    void *made = NULL;
+    kpk_status st = kpk_malloc_uncached(comm->insts[rank], nbytes, &made);
 
-    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++) {
-        void *made = NULL;
-
-        st = kpk_malloc_uncached(comm->insts[r], nbytes, &made);
-        comm->workspaces[r] = made;
-        if (st == KPK_OK)
-            st = kpk_fill(comm->insts[r], made, 0, nbytes);
-        if (st == KPK_OK) /* the fill may go on when the call returns */
-            st = kpk_sync(comm->insts[r], NULL);
-    }
+    comm->workspaces[rank] = made;
+    if (st == KPK_OK)
+        st = kpk_fill(comm->insts[rank], made, 0, nbytes);
+    if (st == KPK_OK) /* the fill may go on when the call returns */
+        st = kpk_sync(comm->insts[rank], NULL);
     return st;
+}
+
+/* What a rank's launches noted: 0, or 1 + the rank that did not come. */
+static kpk_status noted_by(const kpk_comm *comm, uint32_t rank, uint32_t *out)
+{
+    return kpk_copy_from(comm->insts[rank], out,
+                         comm->workspaces[rank] + FAILED, sizeof(*out));
 }
 
 static kpk_status meet(kpk_comm *comm)
@@ -123,54 +126,54 @@ static kpk_status meet(kpk_comm *comm)
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
         for (uint32_t s = 0; s < comm->ranks && st == KPK_OK; s++)
             st = kpk_peer_enable(comm->insts[r], comm->insts[s]);
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        st = make_workspace(comm, r);
     return st;
 }
 
-/* Blocks of the group's launches, of which a compute unit takes one. */
+/* A compute unit takes one block. */
+static uint32_t most_blocks(const kpk_instance *inst, uint32_t sharing)
+{
+    const uint32_t units = kpk_instance_device(inst)->compute_units / sharing;
+
+    return (uint32_t)least(BLOCKS, units ? units : 1);
+}
+
 static uint32_t blocks_of(const kpk_comm *comm)
 {
     uint32_t blocks = BLOCKS;
 
     for (uint32_t r = 0; r < comm->ranks; r++) {
-        const uint32_t units =
-            kpk_instance_device(comm->insts[r])->compute_units;
-        uint32_t sharing = 0; /* ranks on this device */
+        const int index = kpk_instance_device(comm->insts[r])->index;
+        uint32_t sharing = 1; /* ranks on this device */
 
         for (uint32_t s = 0; s < comm->ranks; s++)
-            sharing += kpk_instance_device(comm->insts[s])->index ==
-                       kpk_instance_device(comm->insts[r])->index;
-        blocks = (uint32_t)least(blocks, units / sharing ? units / sharing : 1);
+            sharing +=
+                s != r && kpk_instance_device(comm->insts[s])->index == index;
+        blocks = (uint32_t)least(blocks, most_blocks(comm->insts[r], sharing));
     }
     return blocks;
 }
 
-kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
-                         const kpk_comm_options *options, kpk_comm **out)
+/* NULL with *st if that fails. */
+static kpk_comm *new_group(const char *call, uint32_t ranks,
+                           const kpk_comm_options *options, kpk_status *st)
 {
     const kpk_comm_options o = options ? *options : (kpk_comm_options){0};
     kpk_comm *comm = NULL;
-    kpk_status st;
 
-    if (!insts || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: %s is NULL",
-                          insts ? "out" : "insts");
     if (ranks < KPK_COMM_LEAST_RANKS || ranks > KPK_COMM_MOST_RANKS)
-        return kpk_i_fail(
-            KPK_ERR_ARG, "kpk_comm_open: a group has %d to %d ranks, not %lu",
-            KPK_COMM_LEAST_RANKS, KPK_COMM_MOST_RANKS, (unsigned long)ranks);
-    if (o.small_nbytes > SMALL_NBYTES)
-        return kpk_i_fail(KPK_ERR_ARG,
-                          "kpk_comm_open: small_nbytes is %lu, the most is %d",
-                          (unsigned long)o.small_nbytes, SMALL_NBYTES);
-    for (uint32_t r = 0; r < ranks; r++)
-        if (!insts[r])
-            return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: insts[%lu] is NULL",
-                              (unsigned long)r);
-    comm = calloc(1, sizeof(*comm));
+        *st = kpk_i_fail(KPK_ERR_ARG, "%s: a group has %d to %d ranks, not %lu",
+                         call, KPK_COMM_LEAST_RANKS, KPK_COMM_MOST_RANKS,
+                         (unsigned long)ranks);
+    else if (o.small_nbytes > SMALL_NBYTES)
+        *st = kpk_i_fail(KPK_ERR_ARG, "%s: small_nbytes is %lu, the most is %d",
+                         call, (unsigned long)o.small_nbytes, SMALL_NBYTES);
+    else if (!(comm = calloc(1, sizeof(*comm))))
+        *st = kpk_i_fail(KPK_ERR_NOMEM, "no memory for a group of %lu GPUs",
+                         (unsigned long)ranks);
     if (!comm)
-        return kpk_i_fail(KPK_ERR_NOMEM, "no memory for a group of %lu GPUs",
-                          (unsigned long)ranks);
-    memcpy(comm->insts, insts, ranks * sizeof(insts[0]));
+        return NULL;
     comm->ranks = ranks;
     comm->small_nbytes = (uint32_t)(div_up(o.small_nbytes, PIECE) * PIECE);
     comm->large_nbytes = o.large_nbytes;
@@ -179,17 +182,147 @@ kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
         comm->small_nbytes = SMALL_NBYTES;
     if (!comm->large_nbytes)
         comm->large_nbytes = LARGE_NBYTES;
-    comm->blocks = blocks_of(comm);
-    comm->writes_results =
-        strncmp(kpk_instance_device(insts[0])->target, "sm_", 3) == 0;
-    st = meet(comm);
-    if (st == KPK_OK)
-        st = make_workspaces(comm);
+    return comm;
+}
+
+kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
+                         const kpk_comm_options *options, kpk_comm **out)
+{
+    kpk_status st = KPK_OK;
+    kpk_comm *comm;
+
+    if (!insts || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: %s is NULL",
+                          insts ? "out" : "insts");
+    comm = new_group("kpk_comm_open", ranks, options, &st);
+    if (!comm)
+        return st;
+    for (uint32_t r = 0; r < ranks && st == KPK_OK; r++) {
+        comm->insts[r] = insts[r];
+        if (!insts[r])
+            st = kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: insts[%lu] is NULL",
+                            (unsigned long)r);
+    }
+    if (st == KPK_OK) {
+        comm->blocks = blocks_of(comm);
+        st = meet(comm);
+    }
     if (st == KPK_OK)
         *out = comm;
     else
         (void)kpk_comm_close(comm); /* the sentence is of what failed first */
     return st;
+}
+
+/* What ranks of a group over processes must agree on, and what they have. */
+struct terms {
+    int32_t version;
+    uint32_t rank, ranks;
+    uint32_t platform;
+    uint32_t small_nbytes, limit_ms;
+    uint64_t large_nbytes;
+    uint32_t blocks;
+};
+
+static kpk_status agree(kpk_comm *comm, const struct terms *own,
+                        const struct terms *other)
+{
+    const char *what = NULL;
+
+    if (other->version != own->version)
+        what = "different releases of kpack";
+    else if (other->ranks != own->ranks)
+        what = "different numbers of ranks";
+    else if (other->platform != own->platform)
+        what = "GPUs of different vendors";
+    else if (other->small_nbytes != own->small_nbytes ||
+             other->large_nbytes != own->large_nbytes ||
+             other->limit_ms != own->limit_ms)
+        what = "different options";
+    if (what)
+        return kpk_i_fail(
+            KPK_ERR_ARG, "kpk_comm_open_rank: ranks %lu and %lu have %s",
+            (unsigned long)own->rank, (unsigned long)other->rank, what);
+    comm->blocks = (uint32_t)least(comm->blocks, other->blocks);
+    return KPK_OK;
+}
+
+static kpk_status meet_processes(kpk_comm *comm)
+{
+    const struct kpk_i_party *party = &comm->party;
+    kpk_instance *inst = comm->insts[party->rank];
+    const struct terms own = {.version = kpk_version(),
+                              .rank = party->rank,
+                              .ranks = comm->ranks,
+                              .platform =
+                                  (uint32_t)kpk_instance_device(inst)->platform,
+                              .small_nbytes = comm->small_nbytes,
+                              .limit_ms = comm->limit_ms,
+                              .large_nbytes = comm->large_nbytes,
+                              .blocks = most_blocks(inst, 1)};
+    struct terms all[KPK_COMM_MOST_RANKS];
+    kpk_status st = kpk_i_party_meet(party, KPK_OK, "", &own, sizeof(own), all);
+
+    comm->blocks = own.blocks;
+    for (uint32_t s = 0; st == KPK_OK && s < party->members; s++)
+        st = agree(comm, &own, &all[s]);
+    if (st != KPK_OK)
+        return st;
+    st = make_workspace(comm, party->rank);
+    st = kpk_i_party_meet(party, st, "make a workspace", NULL, 0, NULL);
+    return st == KPK_OK ? kpk_i_party_share(party, inst, comm->workspaces) : st;
+}
+
+kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
+                              const kpk_comm_options *options,
+                              kpk_comm_gather gather, void *caller,
+                              kpk_comm **out)
+{
+    kpk_status st = KPK_OK;
+    kpk_comm *comm;
+
+    if (!inst || !gather || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open_rank: %s is NULL",
+                          !inst     ? "inst"
+                          : !gather ? "gather"
+                                    : "out");
+    if (rank >= ranks)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_open_rank: %lu ranks have no rank %lu",
+                          (unsigned long)ranks, (unsigned long)rank);
+    comm = new_group("kpk_comm_open_rank", ranks, options, &st);
+    if (!comm)
+        return st;
+    comm->insts[rank] = inst;
+    comm->party = (struct kpk_i_party){gather, caller, rank, ranks};
+    st = meet_processes(comm);
+    if (st == KPK_OK) {
+        *out = comm;
+        return KPK_OK;
+    }
+    comm->party.gather = NULL; /* all fail: nobody is waited for */
+    (void)kpk_comm_close(comm);
+    return st;
+}
+
+/* Before memory is given back: waits until nobody uses it, then gives up that
+ * of the others. Who has waited in vain, found by a check or not yet, does not
+ * wait again. */
+static void part(kpk_comm *comm)
+{
+    const struct kpk_i_party *party = &comm->party;
+    kpk_instance *inst = comm->insts[party->rank];
+    uint32_t noted = 0;
+    const bool meets = !atomic_load(&comm->missed) &&
+                       noted_by(comm, party->rank, &noted) == KPK_OK && !noted;
+
+    if (meets) /* until all have done their launches */
+        kpk_i_party_wait(party);
+    kpk_i_party_unshare(party, inst, comm->workspaces);
+    for (struct buffer *b = comm->buffers; b; b = b->next)
+        kpk_i_party_unshare(party, inst, b->of);
+    if (meets) /* until all have given up the memory that is freed next */
+        kpk_i_party_wait(party);
 }
 
 kpk_status kpk_comm_close(kpk_comm *comm)
@@ -198,8 +331,12 @@ kpk_status kpk_comm_close(kpk_comm *comm)
 
     if (!comm)
         return KPK_OK;
+    if (comm->party.gather)
+        part(comm);
     for (uint32_t r = 0; r < comm->ranks; r++) {
-        const kpk_status freed = kpk_free(comm->insts[r], comm->workspaces[r]);
+        const kpk_status freed =
+            comm->workspaces[r] ? kpk_free(comm->insts[r], comm->workspaces[r])
+                                : KPK_OK;
 
         if (st == KPK_OK)
             st = freed;
@@ -214,7 +351,6 @@ kpk_status kpk_comm_close(kpk_comm *comm)
     return st;
 }
 
-/* KPK_ERR_TIMEOUT if a check has found that a rank did not come. */
 static kpk_status usable(const kpk_comm *comm, const char *call)
 {
     const uint32_t missed = atomic_load(&comm->missed);
@@ -230,17 +366,39 @@ static kpk_status usable(const kpk_comm *comm, const char *call)
                       (unsigned long)comm->limit_ms);
 }
 
+/* A group over processes learns where the others have theirs. */
+static kpk_status share_buffer(kpk_comm *comm, struct buffer *b)
+{
+    const struct kpk_i_party *party = &comm->party;
+    const uint64_t own = b->nbytes;
+    uint64_t nbytes[KPK_COMM_MOST_RANKS];
+    kpk_status st =
+        kpk_i_party_meet(party, KPK_OK, "", &own, sizeof(own), nbytes);
+
+    for (uint32_t s = 0; st == KPK_OK && s < comm->ranks; s++)
+        if (nbytes[s] != own)
+            st = kpk_i_fail(KPK_ERR_ARG,
+                            "kpk_comm_register: the buffers of ranks %lu and "
+                            "%lu have %llu and %llu bytes",
+                            (unsigned long)party->rank, (unsigned long)s,
+                            (unsigned long long)own,
+                            (unsigned long long)nbytes[s]);
+    return st == KPK_OK
+               ? kpk_i_party_share(party, comm->insts[party->rank], b->of)
+               : st;
+}
+
 kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
                              uint64_t nbytes)
 {
-    kpk_status st;
     struct buffer *b;
+    kpk_status st;
 
     if (!comm || !buffers)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_register: %s is NULL",
                           comm ? "buffers" : "comm");
     for (uint32_t r = 0; r < comm->ranks; r++)
-        if (!buffers[r])
+        if (comm->insts[r] && !buffers[r])
             return kpk_i_fail(KPK_ERR_ARG,
                               "kpk_comm_register: buffers[%lu] is NULL",
                               (unsigned long)r);
@@ -252,10 +410,16 @@ kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
         return kpk_i_fail(KPK_ERR_NOMEM, "no memory to register buffers");
     b->nbytes = nbytes;
     for (uint32_t r = 0; r < comm->ranks; r++)
-        b->of[r] = buffers[r];
-    b->next = comm->buffers;
-    comm->buffers = b;
-    return KPK_OK;
+        b->of[r] = comm->insts[r] ? buffers[r] : NULL;
+    if (comm->party.gather)
+        st = share_buffer(comm, b);
+    if (st == KPK_OK) {
+        b->next = comm->buffers;
+        comm->buffers = b;
+        return KPK_OK;
+    }
+    free(b);
+    return st;
 }
 
 /* ---- plans -------------------------------------------------------------- */
@@ -348,7 +512,8 @@ static void find_targets(const kpk_comm *comm, uint32_t rank,
                          char *const of[KPK_COMM_MOST_RANKS], char *out,
                          char *to[KPK_COMM_MOST_RANKS])
 {
-    const bool writes = comm->writes_results && out == of[rank];
+    const kpk_device *device = kpk_instance_device(comm->insts[rank]);
+    const bool writes = device->platform == KPK_CUDA && out == of[rank];
 
     for (uint32_t s = 0; s < comm->ranks; s++)
         to[s] = writes ? of[s] : comm->workspaces[s] + results_at(comm);
@@ -387,6 +552,12 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
     return kpk_launch_ex(kernel, &options, a.list, a.n);
 }
 
+static kpk_status of_another_process(const char *call, uint32_t rank)
+{
+    return kpk_i_fail(KPK_ERR_ARG, "%s: rank %lu is another process's", call,
+                      (unsigned long)rank);
+}
+
 static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
                              uint32_t rank, uint32_t root, const void *in,
                              const void *out)
@@ -402,6 +573,8 @@ static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
     if (plan->n && (!in || !out))
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch: %s is NULL",
                           in ? "out" : "in");
+    if (!comm->insts[rank])
+        return of_another_process("kpk_comm_launch", rank);
     return usable(comm, "kpk_comm_launch");
 }
 
@@ -462,8 +635,9 @@ kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank)
     if (!comm || rank >= comm->ranks)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_check: %s",
                           comm ? "no such rank" : "comm is NULL");
-    st = kpk_copy_from(comm->insts[rank], &failed,
-                       comm->workspaces[rank] + FAILED, sizeof(failed));
+    if (!comm->insts[rank])
+        return of_another_process("kpk_comm_check", rank);
+    st = noted_by(comm, rank, &failed);
     if (st != KPK_OK)
         return st;
     if (!failed)

@@ -83,14 +83,55 @@ typedef struct kpk_comm kpk_comm;
 kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
                          const kpk_comm_options *options, kpk_comm **out);
 
-/* Frees the group when its launches are over; NULL does nothing. */
+/*
+ * What the caller of kpk_comm_open_rank() gives, to carry bytes between the
+ * processes, by whatever connects them: MPI_Allgather(), a store, files. It
+ * fills all [ranks][nbytes], by rank, with what each rank has called with;
+ * `mine` is this rank's. All ranks make the same calls in the same order, from
+ * the thread that is in a call of the group. Returns 0, or another number if a
+ * rank cannot be reached: kpack waits for nothing else, so a rank that has
+ * ended must end the others' gathers, too.
+ */
+typedef int (*kpk_comm_gather)(void *caller, const void *mine, void *all,
+                               size_t nbytes);
+
+/*
+ * kpk_comm_open_rank() opens one rank of a group over processes of one machine,
+ * and returns when all ranks have called it.
+ *
+ *   inst     an instance with module comm, on a GPU that no other rank has. It
+ *            stays open until kpk_comm_close()
+ *   rank     this process's, below ranks
+ *   ranks    2 to 8
+ *   options  the same on all ranks; NULL for the defaults
+ *   gather   see above; also called by kpk_comm_register() and
+ *            kpk_comm_close(), which all ranks must call then
+ *   caller   handed to gather
+ *   out      set on success; closed by kpk_comm_close()
+ *
+ * The calls below take this process's rank and no other. If one rank fails, all
+ * do. Fails with what kpk_ipc_import() fails with, and with KPK_ERR_ARG if
+ * ranks differ in their options or the gather failed.
+ */
+kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
+                              const kpk_comm_options *options,
+                              kpk_comm_gather gather, void *caller,
+                              kpk_comm **out);
+
+/*
+ * Frees the group when its launches are over; NULL does nothing. In a group
+ * over processes it waits for the same call of the others, unless
+ * kpk_comm_check() has found that a rank did not come.
+ */
 kpk_status kpk_comm_close(kpk_comm *comm);
 
 /*
  * kpk_comm_register() makes buffers known in which inputs of large messages
  * lie: [ranks] pointers to nbytes each, on the ranks' GPUs, of kpk_malloc() or
  * the driver's own. Registering allocates host memory alone, and lasts until
- * kpk_comm_close(). Fails with KPK_ERR_ARG, KPK_ERR_NOMEM and, once
+ * kpk_comm_close(). In a group over processes all ranks call it, and
+ * buffers[rank], of which alone is read, is the start of an allocation.
+ * Fails with KPK_ERR_ARG, KPK_ERR_NOMEM and, once
  * kpk_comm_check() has, with KPK_ERR_TIMEOUT.
  */
 kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,

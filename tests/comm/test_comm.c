@@ -1,228 +1,58 @@
-/* test_comm.c - groups of 2, 4 and 8 GPUs in one process
+/* test_comm.c - groups of 2, 4 and 8 GPUs in one process, and in several
  *
  * On simulated GPUs it runs once for each processor of KPK_SIM_DEVICES, with
- * so many devices of it, in a process of its own: the runtime reads the
- * variable once. On a machine with GPUs it takes as many as there are. With
+ * so many devices of it, in processes of their own: the runtime reads the
+ * variable once. A machine with GPUs runs it on all of them. With
  * FULL=1 every processor runs every number of ranks.
  *
  * Ends with "N passed, M failed".
  */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "kpack/candle/comm_group.h"
-#include "kpack/types.h"
+#include "calls.h"
 
-#include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern const kpk_module kpk_module_comm;
-
-enum { MOST = KPK_COMM_MOST_RANKS, LARGEST = 20000, CALLS = 12 };
-
-static unsigned passed, failed;
-static const char *where = "";
-
-static bool check(bool holds, const char *what)
-{
-    passed += holds;
-    failed += !holds;
-    if (!holds)
-        printf("FAIL %s: %s: %s\n", where, what, kpk_error_message());
-    return holds;
-}
-
-/* A failure ends the process: nothing after it can work. */
-static void need(kpk_status st, const char *what)
-{
-    if (st != KPK_OK) {
-        printf("FAIL %s: %s: %s\n%u passed, %u failed\n", where, what,
-               kpk_error_message(), passed, failed + 1);
-        exit(1);
-    }
-}
-
-struct rank {
-    kpk_instance *inst;
-    void *stream;
-    float *in, *out; /* [CALLS][LARGEST] each, on the device */
-};
-
-struct group {
-    uint32_t n;
-    struct rank ranks[MOST];
-    kpk_comm *comm;
-};
-
-static float number(uint32_t call, uint32_t rank, size_t i)
-{
-    const uint32_t mixed =
-        (uint32_t)(i * 2654435761u) ^ (call * 40503u + rank * 2246822519u);
-
-    return (float)(int32_t)(mixed * 747796405u + 2891336453u) / 0x1p29f;
-}
-
 static void open_group(struct group *g, uint32_t limit_ms)
 {
-    const kpk_comm_options options = {
-        .small_nbytes = 8000, .large_nbytes = 40000, .limit_ms = limit_ms};
-    const kpk_module *module = &kpk_module_comm;
-    const size_t nbytes = sizeof(float) * CALLS * LARGEST;
+    kpk_comm_options options = options_of_tests;
     kpk_instance *insts[MOST];
     void *buffers[MOST];
-    float *host = malloc(nbytes);
 
-    if (!host)
-        exit(2);
+    options.limit_ms = limit_ms;
     for (uint32_t r = 0; r < g->n; r++) {
-        struct rank *k = &g->ranks[r];
-
-        need(kpk_open_modules(&module, 1, (int)r, &k->inst), "opening");
-        need(kpk_stream_create(k->inst, KPK_STREAM_NON_BLOCKING, &k->stream),
-             "a stream");
-        need(kpk_malloc(k->inst, nbytes, (void **)&k->in), "memory");
-        need(kpk_malloc(k->inst, nbytes, (void **)&k->out), "memory");
-        for (uint32_t c = 0; c < CALLS; c++)
-            for (size_t i = 0; i < LARGEST; i++)
-                host[c * LARGEST + i] = number(c, r, i);
-        need(kpk_copy_to(k->inst, k->in, host, nbytes), "a copy");
-        need(kpk_fill(k->inst, k->out, 0x55, nbytes), "a fill");
-        need(kpk_sync(k->inst, NULL), "waiting");
-        insts[r] = k->inst;
-        buffers[r] = k->in;
+        open_rank(g, r, (int)r);
+        insts[r] = g->ranks[r].inst;
+        buffers[r] = g->ranks[r].in;
     }
-    free(host);
     need(kpk_comm_open(insts, g->n, &options, &g->comm), "opening a group");
-    need(kpk_comm_register(g->comm, buffers, nbytes), "registering");
+    need(kpk_comm_register(g->comm, buffers, OUT_NBYTES), "registering");
 }
 
 static void close_group(struct group *g)
 {
     check(kpk_comm_close(g->comm) == KPK_OK, "closing a group");
-    for (uint32_t r = 0; r < g->n; r++) {
-        struct rank *k = &g->ranks[r];
-
-        check(kpk_stream_destroy(k->inst, k->stream) == KPK_OK &&
-                  kpk_free(k->inst, k->in) == KPK_OK &&
-                  kpk_free(k->inst, k->out) == KPK_OK &&
-                  kpk_close(k->inst) == KPK_OK,
-              "closing");
-    }
-}
-
-/* Calls of all kinds, small and large, in a row: none waits for the host. */
-static const struct {
-    kpk_comm_op op;
-    uint32_t n, root;
-} calls[CALLS] = {
-    {KPK_COMM_ALL_REDUCE, 1, 0},        {KPK_COMM_BROADCAST, 700, 1},
-    {KPK_COMM_BROADCAST, 1300, 1},      {KPK_COMM_BROADCAST, 3, 0},
-    {KPK_COMM_ALL_REDUCE, LARGEST, 0},  {KPK_COMM_ALL_REDUCE, 2049, 0},
-    {KPK_COMM_REDUCE_SCATTER, 501, 0},  {KPK_COMM_ALL_GATHER, 333, 0},
-    {KPK_COMM_REDUCE_SCATTER, 2048, 0}, {KPK_COMM_ALL_GATHER, 2500, 0},
-    {KPK_COMM_BROADCAST, LARGEST, 1},   {KPK_COMM_ALL_REDUCE, 9, 0},
-};
-
-static void launch(struct group *g, uint32_t c, uint32_t r)
-{
-    struct rank *k = &g->ranks[r];
-    kpk_comm_plan plan;
-
-    need(kpk_comm_choose(g->comm, calls[c].op, KPK_COMM_F32, calls[c].n, &plan),
-         "a plan");
-    need(kpk_comm_launch(g->comm, &plan, r, calls[c].root, k->in + c * LARGEST,
-                         k->out + c * LARGEST, k->stream),
-         plan.kernel);
-}
-
-/* Element i of what rank r gets of call c, and how far off it may be. */
-static double wanted(uint32_t n, uint32_t c, uint32_t r, size_t i,
-                     double *margin)
-{
-    const size_t count = calls[c].n;
-    double sum = 0;
-
-    *margin = 0;
-    switch (calls[c].op) {
-    case KPK_COMM_BROADCAST:
-        return (double)number(c, calls[c].root, i);
-    case KPK_COMM_ALL_GATHER:
-        return (double)number(c, (uint32_t)(i / count), i % count);
-    case KPK_COMM_REDUCE_SCATTER:
-        i += r * count;
-        break;
-    case KPK_COMM_ALL_REDUCE:
-        break;
-    }
-    for (uint32_t s = 0; s < n; s++) {
-        sum += (double)number(c, s, i);
-        *margin += fabs((double)number(c, s, i)) * n * 0x1p-24;
-    }
-    return sum;
-}
-
-static void check_call(const struct group *g, uint32_t c, float *const *out)
-{
-    const uint32_t n = g->n;
-    const size_t count =
-        (size_t)calls[c].n * (calls[c].op == KPK_COMM_ALL_GATHER ? n : 1);
-    char what[96];
-    size_t wrong = 0, untouched = 0;
-
-    for (uint32_t r = 0; r < n; r++) {
-        const float *got = out[r] + c * LARGEST;
-
-        for (size_t i = 0; i < count; i++) {
-            double margin;
-            const double want = wanted(n, c, r, i, &margin);
-
-            wrong += !(fabs((double)got[i] - want) <= margin);
-        }
-        if (calls[c].op == KPK_COMM_ALL_REDUCE)
-            wrong += memcmp(got, out[0] + c * LARGEST, count * 4) != 0;
-        for (size_t i = count; i < LARGEST; i++)
-            untouched += memcmp(got + i, "\x55\x55\x55\x55", 4) == 0;
-    }
-    snprintf(what, sizeof(what), "call %u of %u elements: %zu wrong",
-             (unsigned)c, (unsigned)calls[c].n, wrong);
-    check(wrong == 0, what);
-    check(untouched == n * (LARGEST - count), "bytes behind a result");
+    for (uint32_t r = 0; r < g->n; r++)
+        close_rank(g, r);
 }
 
 static void check_all(const struct group *g)
 {
-    const size_t nbytes = sizeof(float) * CALLS * LARGEST;
     float *out[MOST];
 
     for (uint32_t r = 0; r < g->n; r++) {
-        const struct rank *k = &g->ranks[r];
-
-        out[r] = malloc(nbytes);
+        out[r] = malloc(OUT_NBYTES);
         if (!out[r])
             exit(2);
-        need(kpk_sync(k->inst, k->stream), "waiting for the calls");
-        need(kpk_comm_check(g->comm, r), "the calls");
-        need(kpk_copy_from(k->inst, out[r], k->out, nbytes), "a copy");
+        fetch(g, r, out[r]);
     }
-    for (uint32_t c = 0; c < CALLS; c++)
-        check_call(g, c, out);
+    check_results(g->n, out);
     for (uint32_t r = 0; r < g->n; r++)
         free(out[r]);
-}
-
-static void clear(const struct group *g)
-{
-    for (uint32_t r = 0; r < g->n; r++) {
-        const struct rank *k = &g->ranks[r];
-
-        need(kpk_fill(k->inst, k->out, 0x55, sizeof(float) * CALLS * LARGEST),
-             "a fill");
-        need(kpk_sync(k->inst, NULL), "waiting");
-    }
 }
 
 static void check_calls_in_a_row(struct group *g)
@@ -233,15 +63,15 @@ static void check_calls_in_a_row(struct group *g)
     check_all(g);
 }
 
-/* The same by a graph of each rank, which is launched three times. */
+/* Each rank records the calls in a graph and launches it three times. */
 static void check_graphs(struct group *g)
 {
     void *graphs[MOST], *execs[MOST];
 
-    clear(g);
     for (uint32_t r = 0; r < g->n; r++) {
         const struct rank *k = &g->ranks[r];
 
+        clear(g, r);
         need(kpk_capture_begin(k->inst, k->stream, KPK_CAPTURE_THREAD),
              "recording");
         for (uint32_t c = 0; c < CALLS; c++)
@@ -376,26 +206,22 @@ static void run(uint32_t ranks)
     close_group(&g);
 }
 
-/* ---- processes ---------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------- */
 
-/* run() on so many simulated devices, in a child; its counts come by a pipe. */
-static void run_on(const char *target, uint32_t ranks)
+/* run() in a child, whose counts come by a pipe: the parent must not have
+ * called the runtime when it forks again. */
+static void run_apart(const char *devices, uint32_t ranks)
 {
-    char devices[1024] = "", name[128];
     unsigned counts[2] = {0, 1};
     int ends[2], status = 0;
     pid_t child;
 
-    for (uint32_t r = 0; r < ranks; r++)
-        snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
-                 "%s%s", r ? "," : "", target);
-    snprintf(name, sizeof(name), "%u x %s", (unsigned)ranks, target);
     fflush(stdout);
     if (pipe(ends) != 0 || (child = fork()) < 0)
         exit(2);
     if (child == 0) {
-        setenv("KPK_SIM_DEVICES", devices, 1);
-        where = name;
+        if (devices)
+            (void)setenv("KPK_SIM_DEVICES", devices, 1);
         passed = failed = 0;
         run(ranks);
         counts[0] = passed;
@@ -404,20 +230,55 @@ static void run_on(const char *target, uint32_t ranks)
         _exit(write(ends[1], counts, sizeof(counts)) != sizeof(counts));
     }
     close(ends[1]);
-    if (read(ends[0], counts, sizeof(counts)) != sizeof(counts) ||
-        waitpid(child, &status, 0) != child || status != 0)
-        printf("FAIL %s: the process ended with %d\n", name, status);
+    check(read(ends[0], counts, sizeof(counts)) == sizeof(counts) &&
+              waitpid(child, &status, 0) == child && status == 0,
+          "the end of the process");
     close(ends[0]);
     passed += counts[0];
     failed += counts[1];
+}
+
+/* In one process, and up to 4 ranks in one each. */
+static void run_on(const char *target, uint32_t ranks)
+{
+    char devices[1024] = "", name[128];
+
+    for (uint32_t r = 0; r < ranks; r++)
+        snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
+                 "%s%s", r ? "," : "", target);
+    snprintf(name, sizeof(name), "%u x %s", (unsigned)ranks, target);
+    where = name;
+    run_apart(*target ? devices : NULL, ranks);
+    if (ranks <= 4) {
+        snprintf(name, sizeof(name), "%u processes x %s", (unsigned)ranks,
+                 target);
+        run_processes(*target ? devices : NULL, ranks);
+    }
+    where = "";
+}
+
+/* Asks how many GPUs the machine has, in a child. */
+static uint32_t devices_here(void)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int count = 0;
+
+        _exit(kpk_device_count(&count) == KPK_OK && count < 100 ? count : 0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+               ? (uint32_t)WEXITSTATUS(status)
+               : 0;
 }
 
 int main(void)
 {
     const char *listed = getenv("KPK_SIM_DEVICES");
     char *targets = listed ? strdup(listed) : NULL;
+    const uint32_t count = listed ? 0 : devices_here();
     unsigned nth = 0;
-    int count = 0;
 
     for (char *t = targets ? strtok(targets, ",") : NULL; t;
          t = strtok(NULL, ",")) {
@@ -427,10 +288,8 @@ int main(void)
         nth++;
     }
     free(targets);
-    if (!listed && kpk_device_count(&count) == KPK_OK)
-        for (uint32_t ranks = 2; ranks <= MOST && (int)ranks <= count;
-             ranks *= 2)
-            run(ranks);
+    for (uint32_t ranks = 2; ranks <= MOST && ranks <= count; ranks *= 2)
+        run_on("", ranks);
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
 }
