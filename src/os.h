@@ -71,6 +71,8 @@ struct kpk_i_library {
 };
 extern const struct kpk_i_library kpk_i_hip_library;
 extern const struct kpk_i_library kpk_i_cuda_library;
+extern const struct kpk_i_library kpk_i_rccl_library;
+extern const struct kpk_i_library kpk_i_nccl_library;
 
 /* A file's name, behind its folder: libamdhip64.so.7, amdhip64_7.dll. Without a
  * number if that is below 0. */

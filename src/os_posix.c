@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- locks --------------------------------------------------------------- */
@@ -94,6 +95,25 @@ const struct kpk_i_library kpk_i_cuda_library = {.stem = "libcuda",
                                                      "there is no libcuda.so.1",
                                                  .advice = "Install NVIDIA's"
                                                            " driver"};
+
+const struct kpk_i_library kpk_i_rccl_library = {
+    .stem = "librccl",
+    .newest = 2,
+    .oldest = 1,
+    .folders = hip_folders,
+    .root = "/opt/rocm",
+    .absent = "librccl.so.1 is neither in the loader's path nor in "
+              "/opt/rocm/lib/ and /opt/rocm/core-*/lib/",
+    .advice = "Install ROCm's RCCL (package rccl), or set KPK_RCCL_LIBRARY to "
+              "the path of a librccl.so.1"};
+const struct kpk_i_library kpk_i_nccl_library = {
+    .stem = "libnccl",
+    .newest = 3,
+    .oldest = 2,
+    .folders = cuda_folders,
+    .absent = "there is no libnccl.so.2",
+    .advice = "Install NVIDIA's NCCL (package libnccl2), or set "
+              "KPK_NCCL_LIBRARY to the path of a libnccl.so.2"};
 
 void kpk_i_library_name(const struct kpk_i_library *library, const char *folder,
                         int number, char *out, size_t nbytes)
@@ -302,6 +322,21 @@ const void *kpk_i_object_with(const void *address)
 const char *kpk_i_secure_getenv(const char *name)
 {
     return secure_getenv(name);
+}
+
+uint64_t kpk_i_now_ms(void)
+{
+    struct timespec t = {.tv_sec = 0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void kpk_i_host_name(char out[KPK_I_HOST_NBYTES])
+{
+    out[0] = 0;
+    (void)gethostname(out, KPK_I_HOST_NBYTES);
+    out[KPK_I_HOST_NBYTES - 1] = 0; /* a long name is cut */
 }
 
 /* Without MADV_POPULATE_WRITE each page faults. */

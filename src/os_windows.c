@@ -98,6 +98,21 @@ const struct kpk_i_library kpk_i_cuda_library = {
     .absent = "there is no nvcuda.dll",
     .advice = "Install NVIDIA's driver"};
 
+const struct kpk_i_library kpk_i_rccl_library = {
+    .stem = "rccl",
+    .newest = 1,
+    .oldest = 1,
+    .folders = no_folders,
+    .absent = "there is no rccl.dll",
+    .advice = "Set KPK_RCCL_LIBRARY to the path of one"};
+const struct kpk_i_library kpk_i_nccl_library = {
+    .stem = "nccl",
+    .newest = 2,
+    .oldest = 2,
+    .folders = no_folders,
+    .absent = "there is no nccl.dll",
+    .advice = "Set KPK_NCCL_LIBRARY to the path of one"};
+
 void kpk_i_library_name(const struct kpk_i_library *library, const char *folder,
                         int number, char *out, size_t nbytes)
 {
@@ -336,6 +351,19 @@ const char *kpk_i_secure_getenv(const char *name)
         return NULL;
     wide[n] = L'\0';
     return utf16_to_utf8(wide, value, sizeof(value)) ? value : NULL;
+}
+
+uint64_t kpk_i_now_ms(void)
+{
+    return GetTickCount64();
+}
+
+void kpk_i_host_name(char out[KPK_I_HOST_NBYTES])
+{
+    DWORD n = KPK_I_HOST_NBYTES;
+
+    out[0] = 0;
+    (void)GetComputerNameA(out, &n);
 }
 
 void kpk_i_touch_pages(void *memory, size_t nbytes)

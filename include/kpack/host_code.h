@@ -24,6 +24,61 @@ enum { KPK_I_SM_NBYTES = 16 };
 const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
                                  char name[KPK_I_SM_NBYTES]);
 
+/* Milliseconds of a clock that is never set. */
+uint64_t kpk_i_now_ms(void);
+
+/* ---- RCCL and NCCL ------------------------------------------------------- */
+
+enum { KPK_I_ID_NBYTES = 128 };
+struct ncclComm;
+
+/* Finds RCCL for HIP's devices, NCCL for CUDA's; *engine names it. Fails with
+ * KPK_ERR_UNSUPPORTED, and says what is missing. Before all calls below. */
+kpk_status kpk_i_collectives_find(const kpk_instance *inst,
+                                  const char **engine);
+
+/* What rank 0 makes, and all ranks open a communicator with. */
+kpk_status kpk_i_collectives_id(const kpk_instance *inst,
+                                uint8_t id[KPK_I_ID_NBYTES]);
+
+/* Opens ranks `first` to `first + n - 1` of `ranks`: insts [n], out [n].
+ * Returns when all ranks have called it. */
+kpk_status kpk_i_collectives_open(kpk_instance *const *insts, uint32_t first,
+                                  uint32_t n, uint32_t ranks,
+                                  const uint8_t id[KPK_I_ID_NBYTES],
+                                  struct ncclComm **out);
+
+/* One thread's calls for several ranks stand between the two; end() returns
+ * `st`, or its own failure if that is KPK_OK. */
+kpk_status kpk_i_collectives_begin(const kpk_instance *inst);
+kpk_status kpk_i_collectives_end(const kpk_instance *inst, kpk_status st);
+
+enum { KPK_I_F16 = 0, KPK_I_BF16 = 1, KPK_I_F32 = 2 };
+struct kpk_i_collective {
+    struct ncclComm *comm;
+    const void *in;
+    void *out;
+    size_t n; /* elements of one rank */
+    int type;
+    uint32_t root;
+    void *stream;
+};
+typedef kpk_status kpk_i_collective_call(kpk_instance *inst,
+                                         const struct kpk_i_collective *c);
+kpk_i_collective_call kpk_i_collectives_all_reduce;
+kpk_i_collective_call kpk_i_collectives_reduce_scatter;
+kpk_i_collective_call kpk_i_collectives_all_gather;
+kpk_i_collective_call kpk_i_collectives_broadcast;
+
+/* KPK_ERR_TIMEOUT if another rank has ended, KPK_ERR_DRIVER for what else went
+ * wrong in calls that have returned. */
+kpk_status kpk_i_collectives_state(const kpk_instance *inst,
+                                   struct ncclComm *comm);
+
+/* The end, after all calls are over; abort() ends calls that wait. */
+kpk_status kpk_i_collectives_close(kpk_instance *inst, struct ncclComm *comm);
+kpk_status kpk_i_collectives_abort(kpk_instance *inst, struct ncclComm *comm);
+
 /* ---- processes that work together ---------------------------------------- */
 
 struct kpk_i_party {
@@ -42,6 +97,10 @@ kpk_status kpk_i_party_meet(const struct kpk_i_party *party, kpk_status own,
 
 /* Returns when all have come, or the gather has failed. */
 void kpk_i_party_wait(const struct kpk_i_party *party);
+
+/* The machine's name, for whether two processes are on one. */
+enum { KPK_I_HOST_NBYTES = 64 };
+void kpk_i_host_name(char out[KPK_I_HOST_NBYTES]);
 
 /* of [members]: gives the own memory to all, and gets that of the others, until
  * kpk_i_party_unshare(). */

@@ -22,6 +22,8 @@ enum {
     SLOTS = 16384,     /* COMM_SLOTS */
     FEW_THREADS = 128, /* of a block of a small message */
     MOST_ARGS = 32,
+    MOST_BY_LIBRARY = 0xfffe,
+    WHY_NBYTES = 600,
     SMALL_NBYTES = 256 << 10,
     LARGE_NBYTES = 64 << 20,
     LIMIT_MS = 10000
@@ -34,37 +36,53 @@ struct buffer {
 };
 
 struct kpk_comm {
-    kpk_instance *insts[KPK_COMM_MOST_RANKS]; /* NULL of another process */
+    kpk_instance **insts; /* by rank; NULL of another process */
+    /* By RCCL or NCCL if `engine` is not NULL: each rank's communicator. What
+     * is below for workspaces and buffers is for module comm's kernels. */
+    const char *engine;
+    struct ncclComm **library;
     char *workspaces[KPK_COMM_MOST_RANKS];
     uint32_t ranks, blocks; /* blocks that surely run at once */
     uint32_t small_nbytes, limit_ms;
     uint64_t large_nbytes;
+    bool writes_results; /* GPUs may write ordinary memory of the others */
+    bool by_library; /* asked for */
     struct buffer *buffers;
     /* The first wait in vain that a check has found, which ends the group:
-     * 1 + the rank that did not come, and above 16 bits who waited. */
+     * 1 + the rank that did not come, or SOME, and above 16 bits who waited. */
     _Atomic uint32_t missed;
     struct kpk_i_party party; /* its gather is NULL in one process */
 };
 
 static const struct {
     const char *name;
-    bool sums;          /* kernels by type; else of bytes */
-    bool takes_results; /* room for sums of one launch */
+    bool sums;                   /* kernels by type; else of bytes */
+    bool takes_results;          /* room for sums of one launch */
+    kpk_i_collective_call *call; /* of RCCL or NCCL */
+    const char *of_library;
 } ops[] = {
-    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true},
-    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false},
-    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false},
-    [KPK_COMM_BROADCAST] = {"broadcast", false, false},
+    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true,
+                             kpk_i_collectives_all_reduce, "ncclAllReduce"},
+    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false,
+                                 kpk_i_collectives_reduce_scatter,
+                                 "ncclReduceScatter"},
+    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false,
+                             kpk_i_collectives_all_gather, "ncclAllGather"},
+    [KPK_COMM_BROADCAST] = {"broadcast", false, false,
+                            kpk_i_collectives_broadcast, "ncclBroadcast"},
 };
 
 static const struct {
     const char *name;
     uint32_t nbytes;
+    int of_library;
 } types[] = {
-    [KPK_COMM_F16] = {"f16", 2},
-    [KPK_COMM_BF16] = {"bf16", 2},
-    [KPK_COMM_F32] = {"f32", 4},
+    [KPK_COMM_F16] = {"f16", 2, KPK_I_F16},
+    [KPK_COMM_BF16] = {"bf16", 2, KPK_I_BF16},
+    [KPK_COMM_F32] = {"f32", 4, KPK_I_F32},
 };
+
+enum { SOME = 0xffff }; /* see kpk_comm.missed */
 
 enum {
     NOPS = sizeof(ops) / sizeof(ops[0]),
@@ -119,24 +137,18 @@ static kpk_status noted_by(const kpk_comm *comm, uint32_t rank, uint32_t *out)
                          comm->workspaces[rank] + FAILED, sizeof(*out));
 }
 
-static kpk_status meet(kpk_comm *comm)
-{
-    kpk_status st = KPK_OK;
-
-    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
-        for (uint32_t s = 0; s < comm->ranks && st == KPK_OK; s++)
-            st = kpk_peer_enable(comm->insts[r], comm->insts[s]);
-    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
-        st = make_workspace(comm, r);
-    return st;
-}
-
 /* A compute unit takes one block. */
 static uint32_t most_blocks(const kpk_instance *inst, uint32_t sharing)
 {
     const uint32_t units = kpk_instance_device(inst)->compute_units / sharing;
 
     return (uint32_t)least(BLOCKS, units ? units : 1);
+}
+
+/* See find_targets(). */
+static bool may_write_results(const kpk_instance *inst)
+{
+    return strncmp(kpk_instance_device(inst)->target, "sm_", 3) == 0;
 }
 
 static uint32_t blocks_of(const kpk_comm *comm)
@@ -155,6 +167,102 @@ static uint32_t blocks_of(const kpk_comm *comm)
     return blocks;
 }
 
+/* ---- who does the work -------------------------------------------------- */
+
+/* Why the kernels of module comm cannot serve a group: "" if they can, as far
+ * as that is known without a try. */
+static void why_not_kernels(const kpk_comm *comm, char why[WHY_NBYTES])
+{
+    why[0] = 0;
+    if (comm->by_library)
+        snprintf(why, WHY_NBYTES, "the options ask for a library");
+    else if (comm->ranks > KPK_COMM_MOST_RANKS)
+        snprintf(why, WHY_NBYTES,
+                 "%lu ranks are more than the %d that module comm serves",
+                 (unsigned long)comm->ranks, KPK_COMM_MOST_RANKS);
+}
+
+/* Finds RCCL or NCCL. `why` is why it is needed. */
+static kpk_status find_library(const kpk_comm *comm, const kpk_instance *inst,
+                               const char *why, const char **engine)
+{
+    char missing[WHY_NBYTES];
+
+    if (kpk_i_collectives_find(inst, engine) == KPK_OK)
+        return KPK_OK;
+    snprintf(missing, sizeof(missing), "%s", kpk_error_message());
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                      "a group of %lu GPUs needs %s, because %s. There is %s",
+                      (unsigned long)comm->ranks,
+                      kpk_instance_device(inst)->platform == KPK_HIP ? "RCCL"
+                                                                     : "NCCL",
+                      why, missing);
+}
+
+/* A group of one process, by a library. */
+static kpk_status open_library(kpk_comm *comm, const char *why)
+{
+    uint8_t id[KPK_I_ID_NBYTES];
+    const char *engine = NULL;
+    kpk_status st = find_library(comm, comm->insts[0], why, &engine);
+
+    if (st == KPK_OK)
+        st = kpk_i_collectives_id(comm->insts[0], id);
+    if (st == KPK_OK)
+        st = kpk_i_collectives_open(comm->insts, 0, comm->ranks, comm->ranks,
+                                    id, comm->library);
+    if (st == KPK_OK)
+        comm->engine = engine;
+    return st;
+}
+
+static kpk_status reach_each_other(kpk_comm *comm)
+{
+    kpk_status st = KPK_OK;
+
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        for (uint32_t s = 0; s < comm->ranks && st == KPK_OK; s++)
+            st = kpk_peer_enable(comm->insts[r], comm->insts[s]);
+    return st;
+}
+
+static kpk_status meet(kpk_comm *comm)
+{
+    char why[WHY_NBYTES];
+    kpk_status st;
+
+    why_not_kernels(comm, why);
+    if (*why)
+        return open_library(comm, why);
+    st = reach_each_other(comm);
+    if (st == KPK_ERR_UNSUPPORTED) {
+        snprintf(why, sizeof(why), "%s", kpk_error_message());
+        return open_library(comm, why);
+    }
+    comm->blocks = blocks_of(comm);
+    comm->writes_results = may_write_results(comm->insts[0]);
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        st = make_workspace(comm, r);
+    return st;
+}
+
+static kpk_comm *allocate_group(uint32_t ranks)
+{
+    kpk_comm *comm = calloc(1, sizeof(*comm));
+
+    if (!comm)
+        return NULL;
+    comm->ranks = ranks;
+    comm->insts = calloc(ranks, sizeof(*comm->insts));
+    comm->library = calloc(ranks, sizeof(struct ncclComm *));
+    if (comm->insts && comm->library)
+        return comm;
+    free(comm->insts);
+    free(comm->library);
+    free(comm);
+    return NULL;
+}
+
 /* NULL with *st if that fails. */
 static kpk_comm *new_group(const char *call, uint32_t ranks,
                            const kpk_comm_options *options, kpk_status *st)
@@ -162,19 +270,19 @@ static kpk_comm *new_group(const char *call, uint32_t ranks,
     const kpk_comm_options o = options ? *options : (kpk_comm_options){0};
     kpk_comm *comm = NULL;
 
-    if (ranks < KPK_COMM_LEAST_RANKS || ranks > KPK_COMM_MOST_RANKS)
+    if (ranks < KPK_COMM_LEAST_RANKS || ranks > MOST_BY_LIBRARY)
         *st = kpk_i_fail(KPK_ERR_ARG, "%s: a group has %d to %d ranks, not %lu",
-                         call, KPK_COMM_LEAST_RANKS, KPK_COMM_MOST_RANKS,
+                         call, KPK_COMM_LEAST_RANKS, MOST_BY_LIBRARY,
                          (unsigned long)ranks);
     else if (o.small_nbytes > SMALL_NBYTES)
         *st = kpk_i_fail(KPK_ERR_ARG, "%s: small_nbytes is %lu, the most is %d",
                          call, (unsigned long)o.small_nbytes, SMALL_NBYTES);
-    else if (!(comm = calloc(1, sizeof(*comm))))
+    else if (!(comm = allocate_group(ranks)))
         *st = kpk_i_fail(KPK_ERR_NOMEM, "no memory for a group of %lu GPUs",
                          (unsigned long)ranks);
     if (!comm)
         return NULL;
-    comm->ranks = ranks;
+    comm->by_library = o.by_library != 0;
     comm->small_nbytes = (uint32_t)(div_up(o.small_nbytes, PIECE) * PIECE);
     comm->large_nbytes = o.large_nbytes;
     comm->limit_ms = o.limit_ms ? o.limit_ms : LIMIT_MS;
@@ -203,10 +311,8 @@ kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
             st = kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: insts[%lu] is NULL",
                             (unsigned long)r);
     }
-    if (st == KPK_OK) {
-        comm->blocks = blocks_of(comm);
+    if (st == KPK_OK)
         st = meet(comm);
-    }
     if (st == KPK_OK)
         *out = comm;
     else
@@ -221,7 +327,9 @@ struct terms {
     uint32_t platform;
     uint32_t small_nbytes, limit_ms;
     uint64_t large_nbytes;
+    uint32_t by_library;
     uint32_t blocks;
+    char host[KPK_I_HOST_NBYTES];
 };
 
 static kpk_status agree(kpk_comm *comm, const struct terms *own,
@@ -237,7 +345,8 @@ static kpk_status agree(kpk_comm *comm, const struct terms *own,
         what = "GPUs of different vendors";
     else if (other->small_nbytes != own->small_nbytes ||
              other->large_nbytes != own->large_nbytes ||
-             other->limit_ms != own->limit_ms)
+             other->limit_ms != own->limit_ms ||
+             other->by_library != own->by_library)
         what = "different options";
     if (what)
         return kpk_i_fail(
@@ -247,30 +356,92 @@ static kpk_status agree(kpk_comm *comm, const struct terms *own,
     return KPK_OK;
 }
 
+/* By a library: rank 0 makes the id, and the gather carries it. */
+static kpk_status open_library_over(kpk_comm *comm, const char *why)
+{
+    const struct kpk_i_party *party = &comm->party;
+    kpk_instance *inst = comm->insts[party->rank];
+    uint8_t own[KPK_I_ID_NBYTES] = {0};
+    uint8_t(*all)[KPK_I_ID_NBYTES] =
+        calloc(party->members, sizeof(*all)); /* NOLINT: members are not 0 */
+    const char *engine = NULL;
+    kpk_status st = find_library(comm, inst, why, &engine);
+
+    if (st == KPK_OK && !all)
+        st = kpk_i_fail(KPK_ERR_NOMEM, "no memory for ids of %lu ranks",
+                        (unsigned long)party->members);
+    if (st == KPK_OK && party->rank == 0)
+        st = kpk_i_collectives_id(inst, own);
+    st =
+        kpk_i_party_meet(party, st, "find RCCL or NCCL", own, sizeof(own), all);
+    if (st == KPK_OK) {
+        st = kpk_i_collectives_open(&inst, party->rank, 1, party->members,
+                                    all[0], &comm->library[party->rank]);
+        st =
+            kpk_i_party_meet(party, st, "open its communicator", NULL, 0, NULL);
+    }
+    if (st == KPK_OK)
+        comm->engine = engine;
+    free(all);
+    return st;
+}
+
+/* Workspaces of the kernels. `why` is set if the ranks do not reach them. */
+static kpk_status share_workspaces(kpk_comm *comm, char why[WHY_NBYTES])
+{
+    const struct kpk_i_party *party = &comm->party;
+    kpk_instance *inst = comm->insts[party->rank];
+    kpk_status st = make_workspace(comm, party->rank);
+
+    st = kpk_i_party_meet(party, st, "make a workspace", NULL, 0, NULL);
+    if (st != KPK_OK)
+        return st;
+    st = kpk_i_party_share(party, inst, comm->workspaces);
+    if (st == KPK_ERR_DRIVER || st == KPK_ERR_UNSUPPORTED)
+        snprintf(why, WHY_NBYTES, "%s", kpk_error_message());
+    return st;
+}
+
+/* By kernels where all ranks reach each other's memory, else by a library. All
+ * ranks come to the same end, from the same terms and answers. */
 static kpk_status meet_processes(kpk_comm *comm)
 {
     const struct kpk_i_party *party = &comm->party;
     kpk_instance *inst = comm->insts[party->rank];
-    const struct terms own = {.version = kpk_version(),
-                              .rank = party->rank,
-                              .ranks = comm->ranks,
-                              .platform =
-                                  (uint32_t)kpk_instance_device(inst)->platform,
-                              .small_nbytes = comm->small_nbytes,
-                              .limit_ms = comm->limit_ms,
-                              .large_nbytes = comm->large_nbytes,
-                              .blocks = most_blocks(inst, 1)};
-    struct terms all[KPK_COMM_MOST_RANKS];
-    kpk_status st = kpk_i_party_meet(party, KPK_OK, "", &own, sizeof(own), all);
+    struct terms own = {.version = kpk_version(),
+                        .rank = party->rank,
+                        .ranks = comm->ranks,
+                        .platform =
+                            (uint32_t)kpk_instance_device(inst)->platform,
+                        .small_nbytes = comm->small_nbytes,
+                        .limit_ms = comm->limit_ms,
+                        .large_nbytes = comm->large_nbytes,
+                        .by_library = comm->by_library,
+                        .blocks = most_blocks(inst, 1)};
+    struct terms *all = calloc(party->members, sizeof(*all));
+    char why[WHY_NBYTES];
+    kpk_status st = KPK_OK;
 
+    if (!all)
+        return kpk_i_fail(KPK_ERR_NOMEM, "no memory for terms of %lu ranks",
+                          (unsigned long)party->members);
+    kpk_i_host_name(own.host);
+    why_not_kernels(comm, why);
+    st = kpk_i_party_meet(party, KPK_OK, "", &own, sizeof(own), all);
     comm->blocks = own.blocks;
-    for (uint32_t s = 0; st == KPK_OK && s < party->members; s++)
+    for (uint32_t s = 0; st == KPK_OK && s < party->members; s++) {
         st = agree(comm, &own, &all[s]);
-    if (st != KPK_OK)
-        return st;
-    st = make_workspace(comm, party->rank);
-    st = kpk_i_party_meet(party, st, "make a workspace", NULL, 0, NULL);
-    return st == KPK_OK ? kpk_i_party_share(party, inst, comm->workspaces) : st;
+        if (!*why && strcmp(all[s].host, all[0].host) != 0)
+            snprintf(why, sizeof(why), "rank 0 is on host %s, rank %lu on %s",
+                     all[0].host, (unsigned long)s, all[s].host);
+    }
+    free(all);
+    if (st == KPK_OK && !*why)
+        st = share_workspaces(comm, why);
+    if (*why &&
+        (st == KPK_OK || st == KPK_ERR_DRIVER || st == KPK_ERR_UNSUPPORTED))
+        st = open_library_over(comm, why);
+    return st;
 }
 
 kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
@@ -294,6 +465,7 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
     if (!comm)
         return st;
     comm->insts[rank] = inst;
+    comm->writes_results = may_write_results(inst);
     comm->party = (struct kpk_i_party){gather, caller, rank, ranks};
     st = meet_processes(comm);
     if (st == KPK_OK) {
@@ -302,6 +474,23 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
     }
     comm->party.gather = NULL; /* all fail: nobody is waited for */
     (void)kpk_comm_close(comm);
+    return st;
+}
+
+/* Communicators; they are aborted if somebody has been missed. */
+static kpk_status close_library(kpk_comm *comm)
+{
+    kpk_status st = KPK_OK;
+
+    for (uint32_t r = 0; r < comm->ranks; r++)
+        if (comm->library[r]) {
+            const kpk_status closed =
+                atomic_load(&comm->missed)
+                    ? kpk_i_collectives_abort(comm->insts[r], comm->library[r])
+                    : kpk_i_collectives_close(comm->insts[r], comm->library[r]);
+
+            st = st == KPK_OK ? closed : st;
+        }
     return st;
 }
 
@@ -327,19 +516,19 @@ static void part(kpk_comm *comm)
 
 kpk_status kpk_comm_close(kpk_comm *comm)
 {
-    kpk_status st = KPK_OK;
+    kpk_status st;
 
     if (!comm)
         return KPK_OK;
-    if (comm->party.gather)
+    st = close_library(comm);
+    if (comm->party.gather && !comm->engine)
         part(comm);
-    for (uint32_t r = 0; r < comm->ranks; r++) {
+    for (uint32_t r = 0; r < KPK_COMM_MOST_RANKS; r++) {
         const kpk_status freed =
             comm->workspaces[r] ? kpk_free(comm->insts[r], comm->workspaces[r])
                                 : KPK_OK;
 
-        if (st == KPK_OK)
-            st = freed;
+        st = st == KPK_OK ? freed : st;
     }
     while (comm->buffers) {
         struct buffer *b = comm->buffers;
@@ -347,8 +536,17 @@ kpk_status kpk_comm_close(kpk_comm *comm)
         comm->buffers = b->next;
         free(b);
     }
+    free(comm->insts);
+    free(comm->library);
     free(comm);
     return st;
+}
+
+const char *kpk_comm_engine(const kpk_comm *comm)
+{
+    if (!comm)
+        return "";
+    return comm->engine ? comm->engine : "module comm";
 }
 
 static kpk_status usable(const kpk_comm *comm, const char *call)
@@ -357,6 +555,11 @@ static kpk_status usable(const kpk_comm *comm, const char *call)
 
     if (!missed)
         return KPK_OK;
+    if ((missed & 0xffff) == SOME)
+        return kpk_i_fail(KPK_ERR_TIMEOUT,
+                          "%s: the group has ended, because rank %lu missed "
+                          "another one. Close it and open another one",
+                          call, (unsigned long)(missed >> 16));
     return kpk_i_fail(KPK_ERR_TIMEOUT,
                       "%s: the group has ended, because rank %lu waited for "
                       "rank %lu for %lu ms in vain. Close it and open another "
@@ -403,7 +606,7 @@ kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
                               "kpk_comm_register: buffers[%lu] is NULL",
                               (unsigned long)r);
     st = usable(comm, "kpk_comm_register");
-    if (st != KPK_OK)
+    if (st != KPK_OK || comm->engine) /* libraries need no buffers */
         return st;
     b = calloc(1, sizeof(*b));
     if (!b)
@@ -450,6 +653,14 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
     if ((unsigned)type >= NTYPES)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: no type is %d",
                           (int)type);
+    plan.type = type;
+    if (comm->engine) {
+        snprintf(plan.kernel, sizeof(plan.kernel), "%s", ops[op].of_library);
+        plan.element_nbytes = types[type].nbytes;
+        plan.n = plan.each = n;
+        *out = plan;
+        return KPK_OK;
+    }
     nbytes = n * types[type].nbytes;
     small = is_small(comm, nbytes);
     snprintf(plan.kernel, sizeof(plan.kernel), "%s_%s%s%s", ops[op].name,
@@ -512,8 +723,7 @@ static void find_targets(const kpk_comm *comm, uint32_t rank,
                          char *const of[KPK_COMM_MOST_RANKS], char *out,
                          char *to[KPK_COMM_MOST_RANKS])
 {
-    const kpk_device *device = kpk_instance_device(comm->insts[rank]);
-    const bool writes = device->platform == KPK_CUDA && out == of[rank];
+    const bool writes = comm->writes_results && out == of[rank];
 
     for (uint32_t s = 0; s < comm->ranks; s++)
         to[s] = writes ? of[s] : comm->workspaces[s] + results_at(comm);
@@ -598,6 +808,21 @@ static kpk_status find_inputs(const kpk_comm *comm, const kpk_comm_plan *plan,
     return KPK_OK;
 }
 
+static kpk_status call_library(const kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t rank, uint32_t root, const void *in,
+                               void *out, void *stream)
+{
+    const struct kpk_i_collective c = {.comm = comm->library[rank],
+                                       .in = in,
+                                       .out = out,
+                                       .n = plan->n,
+                                       .type = types[plan->type].of_library,
+                                       .root = root,
+                                       .stream = stream};
+
+    return plan->n ? ops[plan->op].call(comm->insts[rank], &c) : KPK_OK;
+}
+
 kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
                            uint32_t rank, uint32_t root, const void *in,
                            void *out, void *stream)
@@ -608,6 +833,8 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
     const kpk_kernel *kernel;
     kpk_status st = check_call(comm, plan, rank, root, in, out);
 
+    if (st == KPK_OK && comm->engine)
+        return call_library(comm, plan, rank, root, in, out, stream);
     if (st == KPK_OK && plan->registered)
         st = find_inputs(comm, plan, rank, from, of);
     if (st == KPK_OK)
@@ -626,10 +853,55 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
     return st;
 }
 
+kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t root, const void *const *in,
+                               void *const *out, void *const *streams)
+{
+    kpk_status st = KPK_OK;
+
+    if (!comm || !plan || !in || !out || !streams)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: %s is NULL",
+                          !comm   ? "comm"
+                          : !plan ? "plan"
+                          : !in   ? "in"
+                          : !out  ? "out"
+                                  : "streams");
+    if (comm->party.gather)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: other ranks are "
+                                       "other processes'");
+    if (comm->engine)
+        st = kpk_i_collectives_begin(comm->insts[0]);
+    if (st != KPK_OK)
+        return st;
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        st = kpk_comm_launch(comm, plan, r, root, in[r], out[r], streams[r]);
+    return comm->engine ? kpk_i_collectives_end(comm->insts[0], st) : st;
+}
+
+/* Notes the first wait in vain, which ends the group. */
+static void end_group(kpk_comm *comm, uint32_t rank, uint32_t missed)
+{
+    uint32_t none = 0;
+
+    (void)atomic_compare_exchange_strong(&comm->missed, &none,
+                                         rank << 16 | missed);
+}
+
+/* Of a library; a rank that has ended ends the group. */
+static kpk_status check_library(kpk_comm *comm, uint32_t rank)
+{
+    kpk_status st = usable(comm, "kpk_comm_check");
+
+    if (st == KPK_OK)
+        st = kpk_i_collectives_state(comm->insts[rank], comm->library[rank]);
+    if (st != KPK_OK)
+        end_group(comm, rank, SOME);
+    return st;
+}
+
 kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank)
 {
     uint32_t failed = 0;
-    uint32_t none = 0;
     kpk_status st;
 
     if (!comm || rank >= comm->ranks)
@@ -637,17 +909,62 @@ kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank)
                           comm ? "no such rank" : "comm is NULL");
     if (!comm->insts[rank])
         return of_another_process("kpk_comm_check", rank);
+    if (comm->engine)
+        return check_library(comm, rank);
     st = noted_by(comm, rank, &failed);
     if (st != KPK_OK)
         return st;
     if (!failed)
         return usable(comm, "kpk_comm_check");
-    (void)atomic_compare_exchange_strong(&comm->missed, &none,
-                                         rank << 16 | failed);
+    end_group(comm, rank, failed);
     return kpk_i_fail(KPK_ERR_TIMEOUT,
                       "rank %lu waited for rank %lu for %lu ms in vain: it "
                       "does not make the same calls, or its GPU or process has "
                       "ended. Close the group and open another one",
                       (unsigned long)rank, (unsigned long)(failed - 1),
                       (unsigned long)comm->limit_ms);
+}
+
+/* A library waits for ever for a rank that does not come. */
+static kpk_status wait_for_library(kpk_comm *comm, uint32_t rank, void *stream)
+{
+    const uint64_t begin = kpk_i_now_ms();
+    struct ncclComm *library = comm->library[rank];
+    int done = 0;
+    kpk_status st = check_library(comm, rank);
+
+    while (st == KPK_OK && !done) {
+        st = kpk_stream_query(comm->insts[rank], stream, &done);
+        if (st == KPK_OK && !done)
+            st = check_library(comm, rank);
+        if (st == KPK_OK && !done && kpk_i_now_ms() - begin > comm->limit_ms)
+            st = kpk_i_fail(KPK_ERR_TIMEOUT,
+                            "rank %lu waited for a call of %s for %lu ms in "
+                            "vain: another rank does not make the same calls, "
+                            "or its GPU, process or host has ended. Close the "
+                            "group and open another one",
+                            (unsigned long)rank, comm->engine,
+                            (unsigned long)comm->limit_ms);
+    }
+    if (st != KPK_OK && library) { /* what is in the stream must end */
+        end_group(comm, rank, SOME);
+        comm->library[rank] = NULL;
+        (void)kpk_i_collectives_abort(comm->insts[rank], library);
+    }
+    return st;
+}
+
+kpk_status kpk_comm_sync(kpk_comm *comm, uint32_t rank, void *stream)
+{
+    kpk_status st;
+
+    if (!comm || rank >= comm->ranks)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_sync: %s",
+                          comm ? "no such rank" : "comm is NULL");
+    if (!comm->insts[rank])
+        return of_another_process("kpk_comm_sync", rank);
+    if (comm->engine)
+        return wait_for_library(comm, rank, stream);
+    st = kpk_sync(comm->insts[rank], stream);
+    return st == KPK_OK ? kpk_comm_check(comm, rank) : st;
 }

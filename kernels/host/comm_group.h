@@ -13,6 +13,14 @@
  * be recorded in graphs. All ranks make the same calls in the same order, each
  * in streams that follow each other, and the launches of one call must be able
  * to run at the same time.
+ *
+ * A group whose GPUs do not reach each other's memory, or are on several hosts,
+ * or are more than 8, goes through RCCL (librccl.so.1) or NCCL (libnccl.so.2),
+ * which are loaded when such a group is opened. The calls are the same, with
+ * two differences: one thread that serves several ranks calls
+ * kpk_comm_launch_all(), and kpk_comm_sync() is what waits for a stream, as a
+ * library's kernels have no time limit. Their sums are in an order of their
+ * own.
  */
 #ifndef KPACK_COMM_GROUP_H
 #define KPACK_COMM_GROUP_H
@@ -61,6 +69,9 @@ typedef struct kpk_comm_options {
     uint64_t large_nbytes;
     /* How long a kernel waits for another rank: 10000. */
     uint32_t limit_ms;
+    /* 1: go through RCCL or NCCL in any case; 0: where GPUs of the group do not
+     * reach each other's memory. */
+    uint32_t by_library;
 } kpk_comm_options;
 
 /* A group. Calls for different ranks may come from different threads at once,
@@ -73,11 +84,12 @@ typedef struct kpk_comm kpk_comm;
  *   insts    [ranks] instances with module comm, of one driver, by rank. They
  *            stay open until kpk_comm_close(). Two may be on one device, whose
  *            streams must then be able to run at once
- *   ranks    2 to 8
+ *   ranks    2 or more
  *   options  NULL for the defaults
  *   out      set on success; closed by kpk_comm_close()
  *
- * Fails with KPK_ERR_UNSUPPORTED if two GPUs have no direct way between them,
+ * Fails with KPK_ERR_UNSUPPORTED if RCCL or NCCL is needed and cannot be used:
+ * the sentence says why it is needed and what is missing. Also fails with
  * KPK_ERR_ARG, KPK_ERR_NOMEM and KPK_ERR_DRIVER.
  */
 kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
@@ -96,13 +108,13 @@ typedef int (*kpk_comm_gather)(void *caller, const void *mine, void *all,
                                size_t nbytes);
 
 /*
- * kpk_comm_open_rank() opens one rank of a group over processes of one machine,
- * and returns when all ranks have called it.
+ * kpk_comm_open_rank() opens one rank of a group over processes, on one host or
+ * several, and returns when all ranks have called it.
  *
  *   inst     an instance with module comm, on a GPU that no other rank has. It
  *            stays open until kpk_comm_close()
  *   rank     this process's, below ranks
- *   ranks    2 to 8
+ *   ranks    2 or more
  *   options  the same on all ranks; NULL for the defaults
  *   gather   see above; also called by kpk_comm_register() and
  *            kpk_comm_close(), which all ranks must call then
@@ -110,8 +122,9 @@ typedef int (*kpk_comm_gather)(void *caller, const void *mine, void *all,
  *   out      set on success; closed by kpk_comm_close()
  *
  * The calls below take this process's rank and no other. If one rank fails, all
- * do. Fails with what kpk_ipc_import() fails with, and with KPK_ERR_ARG if
- * ranks differ in their options or the gather failed.
+ * do. Fails as kpk_comm_open() does, and with KPK_ERR_ARG if ranks differ in
+ * their options or the gather failed. RCCL and NCCL have no time limit: a rank
+ * that ends while they open leaves the others waiting.
  */
 kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
                               const kpk_comm_options *options,
@@ -124,6 +137,11 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
  * kpk_comm_check() has found that a rank did not come.
  */
 kpk_status kpk_comm_close(kpk_comm *comm);
+
+/* Who does the group's work: "module comm", or the library with its version and
+ * file, "RCCL 2.22.3 (/opt/rocm/lib/librccl.so.1)". Lives as long as the group.
+ * Cannot fail. */
+const char *kpk_comm_engine(const kpk_comm *comm);
 
 /*
  * kpk_comm_register() makes buffers known in which inputs of large messages
@@ -139,9 +157,10 @@ kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
 
 /* How a call is made: the same on every rank. */
 typedef struct kpk_comm_plan {
-    char kernel[32]; /* "all_reduce_small_bf16" */
+    char kernel[32]; /* "all_reduce_small_bf16", "ncclAllReduce" */
     kpk_shape shape;
     kpk_comm_op op;
+    kpk_comm_type type;
     uint32_t element_nbytes;
     uint64_t n;          /* elements */
     uint64_t each;       /* of them in one launch; 0 if there is none to do */
@@ -173,6 +192,15 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
                            void *out, void *stream);
 
 /*
+ * kpk_comm_launch_all() starts a call on all ranks of a group in one process:
+ * in, out, streams [ranks]. Fails as kpk_comm_launch() does. RCCL and NCCL want
+ * it in place of kpk_comm_launch() for several ranks from one thread.
+ */
+kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t root, const void *const *in,
+                               void *const *out, void *const *streams);
+
+/*
  * kpk_comm_check() says whether all that a rank has waited for has come, in
  * launches that are over (kpk_sync()). If not it fails with KPK_ERR_TIMEOUT,
  * and its sentence names the rank that did not come: one that does not make the
@@ -183,6 +211,15 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
  * their GPUs still work.
  */
 kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank);
+
+/*
+ * kpk_comm_sync() waits for a rank's stream and checks it: kpk_sync(), then
+ * kpk_comm_check(). Through RCCL or NCCL it waits for limit_ms at most; then it
+ * aborts the rank's communicator, so that the stream ends, and fails with
+ * KPK_ERR_TIMEOUT. So it does when the library tells that another rank has
+ * ended. Work before the call in the stream counts as waiting.
+ */
+kpk_status kpk_comm_sync(kpk_comm *comm, uint32_t rank, void *stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

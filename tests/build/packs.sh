@@ -387,7 +387,7 @@ fi
 # ---- the environment ----
 
 # Among functions that could bring bytes in from outside, the library uses only
-# the calls that find HIP and the CUDA driver.
+# the calls that find HIP, the CUDA driver, RCCL and NCCL.
 no_other_door() {
     ar t "$WORK/plain.a" | grep -v '^pack' | while read -r member; do
         ar p "$WORK/plain.a" "$member" >"$WORK/m.o"
@@ -398,7 +398,7 @@ no_other_door() {
     cat "$WORK/doors"
     printf '%s\n' 'os_posix.o dlopen' 'os_posix.o scandir' 'os_posix.o secure_getenv' | cmp - "$WORK/doors"
 }
-check "the library opens no file but the drivers', and reads two variables" no_other_door
+check "the library opens no file but the drivers' and the collectives', and reads four variables" no_other_door
 check "those variables" sh -c \
     "[ \"\$(grep -hoE 'getenv\(\"[A-Z_]*\"\)' src/*.c | sort -u | tr -d '\n')\" = 'getenv(\"KPK_CUDA_LIBRARY\")getenv(\"KPK_HIP_LIBRARY\")' ]"
 same_in_a_hostile_environment() {

@@ -166,8 +166,7 @@ void fetch(const struct group *g, uint32_t r, float *out)
 {
     const struct rank *k = &g->ranks[r];
 
-    need(kpk_sync(k->inst, k->stream), "waiting for the calls");
-    need(kpk_comm_check(g->comm, r), "the calls");
+    need(kpk_comm_sync(g->comm, r, k->stream), "the calls");
     need(kpk_copy_from(k->inst, out, k->out, OUT_NBYTES), "a copy");
 }
 

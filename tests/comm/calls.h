@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MOST = KPK_COMM_MOST_RANKS, LARGEST = 20000, CALLS = 12 };
+enum { MOST = KPK_COMM_MOST_RANKS, MOST_BY_LIBRARY = 10 };
+enum { LARGEST = 25000, CALLS = 12 };
 enum { OUT_NBYTES = sizeof(float) * CALLS * LARGEST }; /* of one rank */
 
 /* Counts of checks in this process; `where` stands before each failure. */
@@ -26,7 +27,7 @@ struct rank {
 
 struct group {
     uint32_t n;
-    struct rank ranks[MOST];
+    struct rank ranks[MOST_BY_LIBRARY];
     kpk_comm *comm;
 };
 
@@ -56,7 +57,16 @@ void check_results(uint32_t n, float *const *out);
 
 /* A group of n processes, on devices 0 to n - 1, of which the first and the
  * last are killed in turn; with FULL=1 each. `devices` is KPK_SIM_DEVICES of
- * them, or NULL. */
-void run_processes(const char *devices, uint32_t n);
+ * them, or NULL; `library` is a stand-in for RCCL that they go through, or
+ * NULL. */
+void run_processes(const char *devices, const char *library, uint32_t n);
+
+/* ---- library.c ---------------------------------------------------------- */
+
+/* The file of the stand-in, beside the program. */
+const char *stand_in(void);
+
+/* In a child, whose devices are simulated: groups of one process by it. */
+void run_by_library(uint32_t n);
 
 #endif

@@ -208,9 +208,10 @@ static void run(uint32_t ranks)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* run() in a child, whose counts come by a pipe: the parent must not have
+/* Runs in a child, whose counts come by a pipe: the parent must not have
  * called the runtime when it forks again. */
-static void run_apart(const char *devices, uint32_t ranks)
+static void run_apart(const char *devices, void (*run_them)(uint32_t),
+                      uint32_t ranks)
 {
     unsigned counts[2] = {0, 1};
     int ends[2], status = 0;
@@ -223,7 +224,7 @@ static void run_apart(const char *devices, uint32_t ranks)
         if (devices)
             (void)setenv("KPK_SIM_DEVICES", devices, 1);
         passed = failed = 0;
-        run(ranks);
+        run_them(ranks);
         counts[0] = passed;
         counts[1] = failed;
         fflush(stdout);
@@ -238,22 +239,45 @@ static void run_apart(const char *devices, uint32_t ranks)
     failed += counts[1];
 }
 
-/* In one process, and up to 4 ranks in one each. */
-static void run_on(const char *target, uint32_t ranks)
+static char *list_of(const char *target, uint32_t ranks)
 {
-    char devices[1024] = "", name[128];
+    static char devices[1024];
 
+    devices[0] = 0;
     for (uint32_t r = 0; r < ranks; r++)
         snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
                  "%s%s", r ? "," : "", target);
+    return *target ? devices : NULL;
+}
+
+/* In one process, and up to 4 ranks in one each. */
+static void run_on(const char *target, uint32_t ranks)
+{
+    const char *devices = list_of(target, ranks);
+    char name[128];
+
     snprintf(name, sizeof(name), "%u x %s", (unsigned)ranks, target);
     where = name;
-    run_apart(*target ? devices : NULL, ranks);
+    run_apart(devices, run, ranks);
     if (ranks <= 4) {
         snprintf(name, sizeof(name), "%u processes x %s", (unsigned)ranks,
                  target);
-        run_processes(*target ? devices : NULL, ranks);
+        run_processes(devices, NULL, ranks);
     }
+    where = "";
+}
+
+/* By a library, which does not mind the target. */
+static void run_stand_in(const char *target)
+{
+    where = "2 by a library";
+    run_apart(list_of(target, 2), run_by_library, 2);
+    run_processes(list_of(target, 2), stand_in(), 2);
+    where = "3 by a library";
+    run_processes(list_of(target, 3), stand_in(), 3);
+    where = "10 by a library";
+    run_apart(list_of(target, MOST_BY_LIBRARY), run_by_library,
+              MOST_BY_LIBRARY);
     where = "";
 }
 
@@ -285,6 +309,8 @@ int main(void)
         for (uint32_t ranks = 2; ranks <= MOST; ranks *= 2)
             if (ranks == 2 || nth % 2 == ranks / 8 || getenv("FULL"))
                 run_on(t, ranks);
+        if (nth == 0)
+            run_stand_in(t);
         nth++;
     }
     free(targets);
