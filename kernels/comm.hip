@@ -9,6 +9,9 @@
  *
  *   all_reduce_small_T, all_reduce_large_T          the sum, on every rank
  *   reduce_scatter_small_T, reduce_scatter_large_T  a row of the sum, on each
+ *   all_reduce_norm_small_T, all_reduce_norm_large_T,
+ *   all_reduce_norm_q8_1_small_T, all_reduce_norm_q8_1_large_T
+ *                        the sum, a residual and its norm (comm/summed_norm.h)
  *   all_gather_small, all_gather_large              all ranks' rows, on each
  *   broadcast_small, broadcast_large                one rank's row, on each
  *
@@ -21,6 +24,7 @@
  */
 #include "comm/large.h"
 #include "comm/small.h"
+#include "comm/summed_norm.h"
 
 #define INPUTS(T)                                                              \
     CommInputs<T>                                                              \
@@ -45,9 +49,27 @@
         name##_small(g, in, out, n);                                           \
     }
 
+#define SUMMED_NORM(name, T, blocks)                                           \
+    KERNEL_UP_TO(512)                                                          \
+    name##_small_##T(COMM_PARAMETERS, const T *in, NORM_PARAMETERS(T))         \
+    {                                                                          \
+        COMM_GROUP(g);                                                         \
+        summed_norm_small<T, blocks>(g, in, {NORM_CALL(T)});                   \
+    }                                                                          \
+    KERNEL_UP_TO(512)                                                          \
+    name##_large_##T(COMM_PARAMETERS, RANK_POINTERS(const T, in),              \
+                     RANK_POINTERS(T, to), NORM_PARAMETERS(T))                 \
+    {                                                                          \
+        COMM_GROUP(g);                                                         \
+        summed_norm_large<T, blocks>(g, INPUTS(T), TARGETS(T),                 \
+                                     {NORM_CALL(T)});                          \
+    }
+
 #define EXPORT(T)                                                              \
     SMALL_SUM(all_reduce, T)                                                   \
     SMALL_SUM(reduce_scatter, T)                                               \
+    SUMMED_NORM(all_reduce_norm, T, false)                                     \
+    SUMMED_NORM(all_reduce_norm_q8_1, T, true)                                 \
     KERNEL_UP_TO(512)                                                          \
     all_reduce_large_##T(COMM_PARAMETERS, RANK_POINTERS(const T, in),          \
                          RANK_POINTERS(T, to), T *out, u64 n)                  \

@@ -21,7 +21,7 @@ enum {
     FAILED = 512,      /* COMM_FAILED */
     SLOTS = 16384,     /* COMM_SLOTS */
     FEW_THREADS = 128, /* of a block of a small message */
-    MOST_ARGS = 32,
+    MOST_ARGS = 40,
     MOST_BY_LIBRARY = 0xfffe,
     WHY_NBYTES = 600,
     SMALL_NBYTES = 256 << 10,
@@ -46,7 +46,7 @@ struct kpk_comm {
     uint32_t small_nbytes, limit_ms;
     uint64_t large_nbytes;
     bool writes_results; /* GPUs may write ordinary memory of the others */
-    bool by_library; /* asked for */
+    bool by_library;     /* asked for */
     struct buffer *buffers;
     /* The first wait in vain that a check has found, which ends the group:
      * 1 + the rank that did not come, or SOME, and above 16 bits who waited. */
@@ -713,6 +713,18 @@ static void add(struct arguments *a, const void *value, size_t nbytes)
 }
 #define ADD(a, variable) add((a), &(variable), sizeof(variable))
 
+/* What every kernel's arguments begin with. */
+static void add_group(struct arguments *a, const kpk_comm *comm,
+                      const uint32_t *rank)
+{
+    for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
+        ADD(a, comm->workspaces[s]);
+    ADD(a, *rank);
+    ADD(a, comm->ranks);
+    ADD(a, comm->small_nbytes);
+    ADD(a, comm->limit_ms);
+}
+
 /*
  * Where the ranks take a large all-reduce's sums. Rank `rank` alone knows its
  * `out`, so the others' follow from a registered buffer or from the inputs, or
@@ -723,7 +735,7 @@ static void find_targets(const kpk_comm *comm, uint32_t rank,
                          char *const of[KPK_COMM_MOST_RANKS], char *out,
                          char *to[KPK_COMM_MOST_RANKS])
 {
-    const bool writes = comm->writes_results && out == of[rank];
+    const bool writes = comm->writes_results && out && out == of[rank];
 
     for (uint32_t s = 0; s < comm->ranks; s++)
         to[s] = writes ? of[s] : comm->workspaces[s] + results_at(comm);
@@ -740,12 +752,7 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
     struct arguments a = {.n = 0};
     char *to[KPK_COMM_MOST_RANKS] = {0};
 
-    for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
-        ADD(&a, comm->workspaces[s]);
-    ADD(&a, rank);
-    ADD(&a, comm->ranks);
-    ADD(&a, comm->small_nbytes);
-    ADD(&a, comm->limit_ms);
+    add_group(&a, comm, &rank);
     if (!plan->registered)
         ADD(&a, in);
     for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
@@ -775,6 +782,10 @@ static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
     if (!comm || !plan)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch: %s is NULL",
                           comm ? "plan" : "comm");
+    if ((unsigned)plan->op >= NOPS)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_launch: %s is for kpk_comm_norm()",
+                          plan->kernel);
     if (rank >= comm->ranks ||
         (plan->op == KPK_COMM_BROADCAST && root >= comm->ranks))
         return kpk_i_fail(KPK_ERR_ARG,
@@ -896,6 +907,186 @@ static kpk_status check_library(kpk_comm *comm, uint32_t rank)
         st = kpk_i_collectives_state(comm->insts[rank], comm->library[rank]);
     if (st != KPK_OK)
         end_group(comm, rank, SOME);
+    return st;
+}
+
+/* ---- sums with a residual and a norm ------------------------------------ */
+
+/* Bytes from a row to the next in a workspace: whole lines. */
+static uint64_t norm_stride(const kpk_comm_plan *plan)
+{
+    return div_up((uint64_t)plan->columns * plan->element_nbytes, LINE) * LINE;
+}
+
+static kpk_status check_norm(const kpk_comm *comm, const kpk_comm_plan *plan)
+{
+    if (!plan->columns ||
+        (uint64_t)plan->columns * plan->element_nbytes % PIECE != 0)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_choose_norm: rows of %lu elements are not "
+                          "whole pieces of %d bytes",
+                          (unsigned long)plan->columns, PIECE);
+    if (plan->padded % 32 != 0 ||
+        (plan->padded && plan->padded < plan->columns))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_choose_norm: padded is %lu; it is 0, or a "
+                          "multiple of 32 from %lu on",
+                          (unsigned long)plan->padded,
+                          (unsigned long)plan->columns);
+    if (plan->registered && norm_stride(plan) > comm->large_nbytes)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_choose_norm: a row is longer than the "
+                          "group's large_nbytes, %llu",
+                          (unsigned long long)comm->large_nbytes);
+    return KPK_OK;
+}
+
+kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
+                                uint32_t rows, uint32_t columns,
+                                uint32_t padded, kpk_comm_plan *out)
+{
+    const uint64_t n = (uint64_t)rows * columns;
+    kpk_comm_plan plan = {.op = KPK_COMM_NORM,
+                          .n = n,
+                          .each = n,
+                          .columns = columns,
+                          .padded = padded};
+    uint32_t threads = 32;
+    kpk_status st;
+
+    if (!comm || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose_norm: %s is NULL",
+                          comm ? "out" : "comm");
+    if ((unsigned)type >= NTYPES)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose_norm: no type is %d",
+                          (int)type);
+    if (comm->engine)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "kpk_comm_choose_norm: the group goes through %s, "
+                          "which adds no norm: call kpk_comm_launch(), then a "
+                          "kernel of module fused",
+                          comm->engine);
+    plan.element_nbytes = types[type].nbytes;
+    plan.registered = !is_small(comm, n * plan.element_nbytes);
+    st = check_norm(comm, &plan);
+    if (st != KPK_OK)
+        return st;
+    snprintf(plan.kernel, sizeof(plan.kernel), "all_reduce_norm%s_%s_%s",
+             padded ? "_q8_1" : "", plan.registered ? "large" : "small",
+             types[type].name);
+    if (plan.registered)
+        plan.each = least(n, comm->large_nbytes / norm_stride(&plan) * columns);
+    while (threads < THREADS &&
+           (uint64_t)threads * PIECE < (uint64_t)columns * plan.element_nbytes)
+        threads *= 2;
+    plan.shape.block[0] = threads;
+    plan.shape.grid[0] = (uint32_t)least(plan.each / columns, comm->blocks);
+    for (int axis = 1; axis < 3; axis++)
+        plan.shape.grid[axis] = plan.shape.block[axis] = 1;
+    *out = plan;
+    return KPK_OK;
+}
+
+/* One launch: `n` as it stands, of[] all ranks' inputs if they are read. */
+static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
+                              const kpk_kernel *kernel, uint32_t rank,
+                              const kpk_comm_norm_args *n, uint32_t rows,
+                              char *const of[KPK_COMM_MOST_RANKS], void *stream)
+{
+    const kpk_launch_options options = {
+        .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
+    struct arguments a = {.n = 0};
+    char *to[KPK_COMM_MOST_RANKS] = {0};
+
+    find_targets(comm, rank, of, NULL, to);
+    add_group(&a, comm, &rank);
+    if (!plan->registered)
+        ADD(&a, n->in);
+    for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
+        ADD(&a, of[s]);
+    for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
+        ADD(&a, to[s]);
+    ADD(&a, n->residual);
+    ADD(&a, n->sum);
+    ADD(&a, n->weight);
+    ADD(&a, n->out);
+    ADD(&a, rows);
+    ADD(&a, plan->columns);
+    ADD(&a, plan->padded);
+    ADD(&a, n->eps);
+    return kpk_launch_ex(kernel, &options, a.list, a.n);
+}
+
+static kpk_status check_norm_call(const kpk_comm *comm,
+                                  const kpk_comm_plan *plan, uint32_t rank,
+                                  const kpk_comm_norm_args *n)
+{
+    if (!comm || !plan || !n)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_norm: %s is NULL",
+                          !comm   ? "comm"
+                          : !plan ? "plan"
+                                  : "args");
+    if (plan->op != KPK_COMM_NORM)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_norm: %s is for kpk_comm_launch()",
+                          plan->kernel);
+    if (rank >= comm->ranks)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_norm: the group has no rank "
+                          "%lu",
+                          (unsigned long)rank);
+    if (plan->n && (!n->in || !n->sum || !n->out))
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_norm: in, sum or out is NULL");
+    if (((uintptr_t)n->in | (uintptr_t)n->residual | (uintptr_t)n->sum |
+         (uintptr_t)n->weight | (plan->padded ? 0 : (uintptr_t)n->out)) %
+            PIECE !=
+        0)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_norm: a pointer is not aligned to %d bytes",
+                          PIECE);
+    if (!comm->insts[rank])
+        return of_another_process("kpk_comm_norm", rank);
+    return usable(comm, "kpk_comm_norm");
+}
+
+/* p, which may be NULL, some bytes on */
+static void *on_by(const void *p, uint64_t nbytes)
+{
+    return p ? (char *)(uintptr_t)p + nbytes : NULL;
+}
+
+kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
+                         uint32_t rank, const kpk_comm_norm_args *args,
+                         void *stream)
+{
+    char *of[KPK_COMM_MOST_RANKS] = {0};
+    const kpk_kernel *kernel;
+    kpk_status st = check_norm_call(comm, plan, rank, args);
+    kpk_comm_norm_args n;
+    uint64_t nbytes, out_nbytes;
+
+    if (st == KPK_OK && plan->registered)
+        st = find_inputs(comm, plan, rank, args->in, of);
+    if (st == KPK_OK)
+        st = kpk_kernel_get(comm->insts[rank], plan->kernel, &kernel);
+    if (st != KPK_OK)
+        return st;
+    n = *args;
+    nbytes = plan->each * plan->element_nbytes;
+    out_nbytes = plan->padded
+                     ? plan->each / plan->columns * (plan->padded / 32) * 36
+                     : nbytes;
+    for (uint64_t i = 0; st == KPK_OK && i < plan->n; i += plan->each) {
+        st = launch_norm(
+            comm, plan, kernel, rank, &n,
+            (uint32_t)(least(plan->each, plan->n - i) / plan->columns), of,
+            stream);
+        for (uint32_t s = 0; s < comm->ranks; s++)
+            of[s] = on_by(of[s], nbytes);
+        n.residual = on_by(n.residual, nbytes);
+        n.sum = on_by(n.sum, nbytes);
+        n.out = on_by(n.out, out_nbytes);
+    }
     return st;
 }
 

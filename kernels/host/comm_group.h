@@ -56,7 +56,8 @@ typedef enum kpk_comm_op {
     KPK_COMM_ALL_REDUCE = 0,
     KPK_COMM_REDUCE_SCATTER = 1,
     KPK_COMM_ALL_GATHER = 2,
-    KPK_COMM_BROADCAST = 3
+    KPK_COMM_BROADCAST = 3,
+    KPK_COMM_NORM = 4 /* kpk_comm_choose_norm() makes such plans */
 } kpk_comm_op;
 
 /* 0 in a field asks for what its comment says. */
@@ -165,6 +166,7 @@ typedef struct kpk_comm_plan {
     uint64_t n;          /* elements */
     uint64_t each;       /* of them in one launch; 0 if there is none to do */
     uint32_t registered; /* 1: inputs must lie in registered buffers */
+    uint32_t columns, padded; /* of kpk_comm_choose_norm(), else 0 */
 } kpk_comm_plan;
 
 /*
@@ -199,6 +201,40 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
 kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
                                uint32_t root, const void *const *in,
                                void *const *out, void *const *streams);
+
+/*
+ * kpk_comm_choose_norm() plans an all-reduce with the next step of a model: the
+ * sum over the ranks, rounded to the type, is added to a residual, and the
+ * result's RMS norm goes on, as numbers or as Q8_1 blocks. All ranks get the
+ * bits of the steps one by one: KPK_COMM_ALL_REDUCE, and rmsnorm_add_T or
+ * add_rmsnorm_quantize_q8_1_quants_T of module fused.
+ *
+ *   rows     of the ranks' inputs, one row a token
+ *   columns  of a row, which is whole pieces of 16 bytes
+ *   padded   0 for numbers; for blocks the columns of a row of them, a multiple
+ *            of 32; zero behind `columns`
+ *
+ * Fails with KPK_ERR_ARG, and with KPK_ERR_UNSUPPORTED in a group that goes
+ * through RCCL or NCCL.
+ */
+kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
+                                uint32_t rows, uint32_t columns,
+                                uint32_t padded, kpk_comm_plan *out);
+
+/* Device memory of a rank's GPU, aligned to 16 bytes; blocks to 4. */
+typedef struct kpk_comm_norm_args {
+    const void *in;       /* [rows, columns]: as kpk_comm_launch()'s */
+    const void *residual; /* [rows, columns], or NULL for 0 */
+    void *sum;            /* [rows, columns]; may be residual, not in */
+    const void *weight;   /* [columns], or NULL for 1 */
+    void *out;            /* [rows, columns], or [rows, padded / 32] blocks */
+    float eps;
+} kpk_comm_norm_args;
+
+/* kpk_comm_norm() starts one rank's part of it, as kpk_comm_launch() does. */
+kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
+                         uint32_t rank, const kpk_comm_norm_args *args,
+                         void *stream);
 
 /*
  * kpk_comm_check() says whether all that a rank has waited for has come, in

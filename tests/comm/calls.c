@@ -121,6 +121,7 @@ static double wanted(uint32_t n, uint32_t c, uint32_t r, size_t i,
         i += r * count;
         break;
     case KPK_COMM_ALL_REDUCE:
+    case KPK_COMM_NORM: /* of kernels/comm */
         break;
     }
     for (uint32_t s = 0; s < n; s++) {

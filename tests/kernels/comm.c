@@ -47,11 +47,11 @@ static bool ok(struct kt *t, kpk_status st)
 }
 
 static bool open_group(struct kt *t, uint32_t ranks, bool small,
-                       struct group *g)
+                       uint64_t large_nbytes, struct group *g)
 {
     const kpk_comm_options options = {
         .small_nbytes = small ? 32768 : 16, /* the other way by the size */
-        .large_nbytes = 4096,
+        .large_nbytes = large_nbytes,
         .limit_ms = 60000};
     kpk_instance *insts[MOST];
     bool all = true;
@@ -127,7 +127,16 @@ static void check_rank(struct kt *t, const struct kt_row *row,
     case KPK_COMM_BROADCAST:
         kt_check_bytes(t, got, x[c->root], nbytes, "the root's row");
         break;
+    case KPK_COMM_NORM: /* run_norm() */
+        break;
     }
+}
+
+static kpk_comm_type comm_type(enum kt_type type)
+{
+    return type == KT_F16    ? KPK_COMM_F16
+           : type == KT_BF16 ? KPK_COMM_BF16
+                             : KPK_COMM_F32;
 }
 
 static void run_case(struct kt *t, const struct kt_row *row,
@@ -140,14 +149,12 @@ static void run_case(struct kt *t, const struct kt_row *row,
     const size_t out_n =
         c->n * (what->op == KPK_COMM_ALL_GATHER ? c->ranks : 1);
     const bool in_place = c->in_place && in_n == out_n;
-    const kpk_comm_type type = row->a == KT_F16    ? KPK_COMM_F16
-                               : row->a == KT_BF16 ? KPK_COMM_BF16
-                                                   : KPK_COMM_F32;
+    const kpk_comm_type type = comm_type(row->a);
     struct group g = {0};
     kpk_comm_plan plan;
     void *got[MOST], *x[MOST];
 
-    if (!open_group(t, c->ranks, what->small, &g))
+    if (!open_group(t, c->ranks, what->small, 4096, &g))
         return;
     for (uint32_t r = 0; r < c->ranks; r++) {
         x[r] = kt_host(t, row->a, in_n, KT_SMALL, 0);
@@ -191,10 +198,210 @@ static void run(struct kt *t, const struct kt_row *row)
     }
 }
 
+/* ---- sums with a residual and a norm ------------------------------------ */
+
+static const struct norm_case {
+    uint32_t ranks, rows, columns;
+    uint32_t padded; /* of blocks */
+    bool residual, in_place, weight;
+    float times; /* the inputs; squares of the last leave f32's range */
+} norm_cases[] = {
+    {2, 1, 64, 64, true, true, true, 1},
+    {3, 5, 40, 96, true, false, true, 1},
+    {2, 1, 8184, 8192, true, true, true, 1},
+    {2, 300, 8, 32, true, true, true, 1}, /* large: two launches */
+    {8, 3, 136, 160, false, false, true, 1},
+    {5, 2, 320, 320, true, false, false, 1},
+    {4, 9, 72, 96, true, true, true, 0x1p70F},
+};
+
+struct norm_data {
+    void *x[MOST];
+    void *residual, *weight;
+    void *sum; /* rounded twice, as all-reduce and addition do */
+    kt_real *want;
+};
+
+/* The type's value of v. */
+static kt_real rounded(enum kt_type type, kt_real v)
+{
+    const uint64_t code = kt_encode(type, v);
+
+    return kt_get(type, &code, 0);
+}
+
+static void norm_reference(enum kt_type type, const struct norm_case *c,
+                           float eps, const struct norm_data *d)
+{
+    for (size_t r = 0; r < c->rows; r++) {
+        kt_real squares = 0, scale;
+
+        for (size_t i = r * c->columns; i < (r + 1) * c->columns; i++) {
+            float sum = (float)kt_get(type, d->x[0], i);
+
+            for (uint32_t s = 1; s < c->ranks; s++)
+                sum += (float)kt_get(type, d->x[s], i);
+            sum = (float)rounded(type, sum);
+            if (c->residual)
+                sum += (float)kt_get(type, d->residual, i);
+            kt_put(type, d->sum, i, sum);
+            squares += kt_get(type, d->sum, i) * kt_get(type, d->sum, i);
+        }
+        scale = 1 / sqrtl(squares / c->columns + (kt_real)eps);
+        for (size_t i = 0; i < c->columns; i++)
+            d->want[r * c->columns + i] =
+                kt_get(type, d->sum, r * c->columns + i) * scale *
+                (c->weight ? kt_get(type, d->weight, i) : 1);
+    }
+}
+
+/* Numbers within half a step of a block's scale, which fits the greatest. */
+static void check_block(struct kt *t, const uint8_t *block, const kt_real *want,
+                        size_t count)
+{
+    const kt_real d = kt_get(KT_F16, block, 0), s = kt_get(KT_F16, block, 1);
+    kt_real most = 0, sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = fmaxl(most, fabsl(want[i]));
+    if (fabsl(d - most / 127) > most / 127 * 0x1p-10L + 0x1p-24L)
+        kt_fail(t, "the scale is %Lg, of %Lg", d, most / 127);
+    for (size_t i = 0; i < 32; i++) {
+        const kt_real q = (int8_t)block[4 + i];
+
+        sum += q;
+        if (fabsl(q * d - (i < count ? want[i] : 0)) > d * 0.57L)
+            kt_fail(t, "quant %zu is %Lg times %Lg, of %Lg", i, q, d,
+                    i < count ? want[i] : 0);
+    }
+    if (fabsl(s - sum * most / 127) >
+        fabsl(sum * most / 127) * 0x1p-9L + 0x1p-23L)
+        kt_fail(t, "the block's sum is %Lg, of %Lg", s, sum * most / 127);
+}
+
+static void check_norm(struct kt *t, enum kt_type type,
+                       const struct norm_case *c, bool blocks, const void *got,
+                       const kt_real *want)
+{
+    const size_t n = (size_t)c->rows * c->columns, across = c->padded / 32;
+    kt_real *scale = kt_alloc(t, n * sizeof(*scale));
+
+    for (size_t i = 0; i < n; i++)
+        scale[i] = fabsl(want[i]);
+    if (!blocks)
+        kt_check(t, type, got, want, n,
+                 (struct kt_gate){0.5L,
+                                  (kt_depth(c->columns, 32) + 8) * 0x1p-24L,
+                                  scale, false});
+    for (size_t b = 0; blocks && b < c->rows * across; b++) {
+        const size_t first = b % across * 32;
+        const size_t left = first < c->columns ? c->columns - first : 0;
+
+        check_block(t, (const uint8_t *)got + b * 36,
+                    want + b / across * c->columns + first,
+                    left < 32 ? left : 32);
+    }
+}
+
+static struct norm_data norm_data(struct kt *t, enum kt_type type,
+                                  const struct norm_case *c)
+{
+    const size_t n = (size_t)c->rows * c->columns;
+    struct norm_data d = {{NULL},
+                          kt_host(t, type, n, KT_SMALL, 50),
+                          kt_host(t, type, c->columns, KT_SMALL, 51),
+                          kt_alloc(t, n * kt_size(type)),
+                          kt_alloc(t, n * sizeof(kt_real))};
+
+    for (uint32_t r = 0; r < c->ranks; r++) {
+        d.x[r] = kt_host(t, type, n, KT_SMALL, r);
+        for (size_t i = 0; c->times != 1 && type != KT_F16 && i < n; i++)
+            kt_put(type, d.x[r], i,
+                   kt_get(type, d.x[r], i) * (kt_real)c->times);
+    }
+    return d;
+}
+
+static void run_norm_case(struct kt *t, const struct kt_row *row,
+                          const struct norm_case *c)
+{
+    const enum kt_type type = row->a;
+    const bool small = strstr(row->symbol, "_small_") != NULL;
+    const bool blocks = strstr(row->symbol, "_q8_1_") != NULL;
+    const size_t nbytes = (size_t)c->rows * c->columns * kt_size(type);
+    const size_t out_nbytes =
+        blocks ? (size_t)c->rows * (c->padded / 32) * 36 : nbytes;
+    const struct norm_data d = norm_data(t, type, c);
+    struct group g = {0};
+    kpk_comm_norm_args args[MOST];
+    kpk_comm_plan plan;
+    void *got[MOST];
+
+    if (!open_group(t, c->ranks, small, 32768, &g))
+        return;
+    norm_reference(type, c, 1e-5F, &d);
+    for (uint32_t r = 0; r < c->ranks; r++) {
+        g.in[r] = kt_device(t, d.x[r], nbytes, 0);
+        args[r] = (kpk_comm_norm_args){
+            g.in[r],
+            c->residual ? kt_device(t, d.residual, nbytes, 0) : NULL,
+            kt_device(t, NULL, nbytes, 0),
+            c->weight ? kt_device(t, d.weight, c->columns * kt_size(type), 0)
+                      : NULL,
+            kt_device(t, NULL, out_nbytes, 0),
+            1e-5F};
+        if (c->in_place)
+            args[r].sum = (void *)(uintptr_t)args[r].residual;
+        got[r] = kt_alloc(t, out_nbytes);
+    }
+    if (!ok(t, kpk_comm_register(g.comm, g.in, nbytes)) ||
+        !ok(t, kpk_comm_choose_norm(g.comm, comm_type(type), c->rows,
+                                    c->columns, blocks ? c->padded : 0, &plan)))
+        return;
+    if (strcmp(plan.kernel, row->symbol) != 0)
+        kt_fail(t, "the plan took %s", plan.kernel);
+    ok(t, kpk_sync(t->inst, NULL)); /* the buffers' filling */
+    for (uint32_t r = 0; r < c->ranks; r++)
+        ok(t, kpk_comm_norm(g.comm, &plan, r, &args[r], g.streams[r]));
+    for (uint32_t r = 0; r < c->ranks; r++) {
+        void *sum = kt_alloc(t, nbytes);
+
+        if (!ok(t, kpk_sync(t->inst, g.streams[r])) ||
+            !ok(t, kpk_comm_check(g.comm, r)))
+            break;
+        kt_read(t, sum, args[r].sum, nbytes);
+        kt_check_bits(t, type, sum, d.sum, (size_t)c->rows * c->columns);
+        kt_read(t, got[r], args[r].out, out_nbytes);
+        kt_check_bytes(t, got[r], got[0], out_nbytes, "the norm of rank 0");
+    }
+    check_norm(t, type, c, blocks, got[0], d.want);
+    close_group(t, c->ranks, &g);
+}
+
+static void run_norm(struct kt *t, const struct kt_row *row)
+{
+    char what[64];
+
+    for (size_t k = 0; k < sizeof(norm_cases) / sizeof(norm_cases[0]); k++) {
+        if (!kt_turn(t))
+            continue;
+        snprintf(what, sizeof(what), "%u ranks, %u x %u",
+                 (unsigned)norm_cases[k].ranks, (unsigned)norm_cases[k].rows,
+                 (unsigned)norm_cases[k].columns);
+        t->what = what;
+        run_norm_case(t, row, &norm_cases[k]);
+    }
+}
+
 #define WHAT(op, is_small)                                                     \
     &(const struct what)                                                       \
     {                                                                          \
         op, is_small                                                           \
+    }
+#define NORM(name, suffix, type)                                               \
+    {name "_small_" suffix, run_norm, type, type, NULL},                       \
+    {                                                                          \
+        name "_large_" suffix, run_norm, type, type, NULL                      \
     }
 #define SUMS(suffix, type)                                                     \
     {"all_reduce_small_" suffix, run, type, type,                              \
@@ -203,6 +410,8 @@ static void run(struct kt *t, const struct kt_row *row)
          WHAT(KPK_COMM_ALL_REDUCE, false)},                                    \
         {"reduce_scatter_small_" suffix, run, type, type,                      \
          WHAT(KPK_COMM_REDUCE_SCATTER, true)},                                 \
+        NORM("all_reduce_norm", suffix, type),                                 \
+        NORM("all_reduce_norm_q8_1", suffix, type),                            \
     {                                                                          \
         "reduce_scatter_large_" suffix, run, type, type,                       \
             WHAT(KPK_COMM_REDUCE_SCATTER, false)                               \

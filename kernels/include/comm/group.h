@@ -46,7 +46,7 @@ static_assert(COMM_HALFWAY + COMM_BLOCKS * COMM_RANKS * 4 <= COMM_SLOTS,
 
 /* The same number, of which AMD's compiler knows nothing. It would keep all
  * that follows from such numbers in scalar registers, and there are too few. */
-DEV u32 known_nowhere(u32 v)
+template <typename T> DEV T known_nowhere(T v)
 {
 #if !KPK_NVIDIA
     asm volatile("" : "+s"(v));

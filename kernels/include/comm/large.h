@@ -80,6 +80,19 @@ DEV void pull(const CommGroup &g, const CommInputs<T> &in, u64 first, u64 n,
     }
 }
 
+/* To all ranks: piece i from element `first` of their sums on, n elements. */
+template <typename T>
+DEV void put_sum(const CommGroup &g, const CommTargets<T> &to, u64 first, u64 n,
+                 u64 i, const Piece<T> &sum)
+{
+    UNROLL_RANKS
+    for (u32 s = 0; s < COMM_RANKS; s++) {
+        if (s >= g.ranks)
+            break;
+        put_piece(to[s] + first, n, i, sum);
+    }
+}
+
 /*
  * in   n elements of each rank
  * to   where the ranks take the sum: out of each rank, which may be its in, or
@@ -98,14 +111,7 @@ DEV void all_reduce_large(CommGroup &g, const CommInputs<T> &in,
 
     meet_others(g, COMM_BEGUN);
     pull(g, in, first, length, [&](u64 i, const Piece<T> *all) {
-        const Piece<T> sum = sum_of<T>(g, all);
-
-        UNROLL_RANKS
-        for (u32 s = 0; s < COMM_RANKS; s++) {
-            if (s >= g.ranks)
-                break;
-            put_piece(to[s] + first, length, i, sum);
-        }
+        put_sum(g, to, first, length, i, sum_of<T>(g, all));
     });
     meet_others(g, COMM_HALFWAY);
     const T *own = to[g.rank];

@@ -39,20 +39,20 @@ DEV void send_piece(const CommGroup &g, u64 *slot, u64 i, const Piece<T> &piece)
 }
 
 /* Ranks whose pieces are asked for at once: no more fit NVIDIA's registers. */
-constexpr u32 COMM_BATCH = KPK_NVIDIA ? 4 : COMM_RANKS;
+constexpr u32 RANKS_AT_ONCE = KPK_NVIDIA ? 4 : COMM_RANKS;
 
 /* Piece i of the batch's ranks that have a bit in `senders`, into all[]; `at`
  * is the piece of rank `first`, the batch's first. */
-template <typename T>
+template <typename T, u32 Batch>
 DEV void receive_batch(CommGroup &g, u32 first, u32 senders, const u64 *at,
-                       Piece<T> all[COMM_BATCH])
+                       Piece<T> all[Batch])
 {
     const u64 words = g.small_nbytes / 4; /* from a rank's slot to the next */
-    u64 w[COMM_BATCH][WORDS_PER_PIECE];
+    u64 w[Batch][WORDS_PER_PIECE];
 
     const auto ask = [&](u32 missing) {
         UNROLL
-        for (u32 s = 0; s < COMM_BATCH; s++)
+        for (u32 s = 0; s < Batch; s++)
             if (missing >> s & 1) {
                 system_load_two(at + s * words, w[s]);
                 system_load_two(at + s * words + 2, w[s] + 2);
@@ -64,7 +64,7 @@ DEV void receive_batch(CommGroup &g, u32 first, u32 senders, const u64 *at,
         u32 missing = 0;
 
         UNROLL
-        for (u32 s = 0; s < COMM_BATCH; s++)
+        for (u32 s = 0; s < Batch; s++)
             if (asked >> s & 1) {
                 bool here = true;
                 UNROLL
@@ -79,7 +79,7 @@ DEV void receive_batch(CommGroup &g, u32 first, u32 senders, const u64 *at,
         return missing == 0;
     });
     UNROLL
-    for (u32 s = 0; s < COMM_BATCH; s++) {
+    for (u32 s = 0; s < Batch; s++) {
         Pack<u32, 4> data;
         UNROLL
         for (u32 k = 0; k < WORDS_PER_PIECE; k++)
@@ -94,11 +94,84 @@ DEV void receive_pieces(CommGroup &g, u32 senders, u64 i,
                         Piece<T> all[COMM_RANKS])
 {
     UNROLL
-    for (u32 s = 0; s < COMM_RANKS; s += COMM_BATCH)
+    for (u32 s = 0; s < COMM_RANKS; s += RANKS_AT_ONCE)
         if (s == 0 || senders >> s)
-            receive_batch<T>(g, s, senders >> s,
-                             small_slot(g, g.own, s) + i * WORDS_PER_PIECE,
-                             all + s);
+            receive_batch<T, RANKS_AT_ONCE>(
+                g, s, senders >> s,
+                small_slot(g, g.own, s) + i * WORDS_PER_PIECE, all + s);
+}
+
+/* Sends source(peer, i), piece i for that rank; Same: one for all ranks. */
+template <typename T, bool Same, typename Source>
+DEV void send_to_others(const CommGroup &g, u64 i, Source source)
+{
+    const Piece<T> same = Same ? source(0u, i) : Piece<T>{};
+
+    UNROLL_RANKS
+    for (u32 p = 0; p < COMM_RANKS; p++) {
+        if (p >= g.ranks)
+            break;
+        if (p != g.rank)
+            send_piece<T>(g, small_slot(g, g.memory[p], g.rank), i,
+                          Same ? same : source(p, i));
+    }
+}
+
+/* all[] with this rank's own piece at its place */
+template <typename T>
+DEV void put_own(const CommGroup &g, const Piece<T> &own,
+                 Piece<T> all[COMM_RANKS])
+{
+    const u32 rank = known_nowhere(g.rank);
+
+    UNROLL
+    for (u32 s = 0; s < COMM_RANKS; s++)
+        if (s == rank)
+            all[s] = own;
+}
+
+DEV u32 all_ranks(const CommGroup &g)
+{
+    return (1u << g.ranks) - 1;
+}
+
+/*
+ * The sum of all ranks' pieces i, of which this rank's is `own`: as sum_of(),
+ * but Batch ranks at a time, for kernels that have few registers.
+ */
+template <typename T, u32 Batch>
+DEV Piece<T> received_sum(CommGroup &g, const Piece<T> &own, u64 i)
+{
+    constexpr u32 each = per16<T>::value;
+    const u32 others = all_ranks(g) & ~(1u << g.rank);
+    f32 v[each];
+    Piece<T> sum;
+
+    UNROLL
+    for (u32 k = 0; k < each; k++)
+        v[k] = -0.0f; /* + x is x, of 0 and -0 too */
+    NO_UNROLL
+    for (u32 first = 0; first < g.ranks; first += Batch) {
+        const u32 ranks = known_nowhere(g.ranks), rank = known_nowhere(g.rank);
+        Piece<T> all[Batch];
+
+        receive_batch<T, Batch>(
+            g, first, others >> first,
+            small_slot(g, g.own, first) + i * WORDS_PER_PIECE, all);
+        UNROLL
+        for (u32 s = 0; s < Batch; s++)
+            if (first + s < ranks) {
+                const Piece<T> piece = first + s == rank ? own : all[s];
+
+                UNROLL
+                for (u32 k = 0; k < each; k++)
+                    v[k] += convert<f32>(piece[k]);
+            }
+    }
+    UNROLL
+    for (u32 k = 0; k < each; k++)
+        sum[k] = convert<T>(v[k]);
+    return sum;
 }
 
 /*
@@ -116,37 +189,17 @@ DEV void exchange_small(CommGroup &g, u64 npieces, u32 senders, Source source,
     const bool sends = senders >> g.rank & 1;
 
     NO_UNROLL
-    for (u64 i = global_thread(); sends && i < npieces; i += global_threads()) {
-        const Piece<T> same = Same ? source(0u, i) : Piece<T>{};
-
-        UNROLL_RANKS
-        for (u32 p = 0; p < COMM_RANKS; p++) {
-            if (p >= g.ranks)
-                break;
-            if (p != g.rank)
-                send_piece<T>(g, small_slot(g, g.memory[p], g.rank), i,
-                              Same ? same : source(p, i));
-        }
-    }
+    for (u64 i = global_thread(); sends && i < npieces; i += global_threads())
+        send_to_others<T, Same>(g, i, source);
     NO_UNROLL
     for (u64 i = global_thread(); i < npieces; i += global_threads()) {
         const Piece<T> own = sends ? source(g.rank, i) : Piece<T>{};
         Piece<T> all[COMM_RANKS];
 
         receive_pieces<T>(g, senders & ~(1u << g.rank), i, all);
-        const u32 rank = known_nowhere(g.rank);
-
-        UNROLL
-        for (u32 s = 0; s < COMM_RANKS; s++)
-            if (s == rank)
-                all[s] = own;
+        put_own(g, own, all);
         sink(i, all);
     }
-}
-
-DEV u32 all_ranks(const CommGroup &g)
-{
-    return (1u << g.ranks) - 1;
 }
 
 /* in, out  n elements of each rank; out may be in */
@@ -184,10 +237,12 @@ DEV void all_gather_small(CommGroup &g, const T *in, T *out, u64 n)
         [&](u32, u64 i) { return piece_at(in, n, i); },
         [&](u64 i, const Piece<T> *all) {
             const u32 ranks = known_nowhere(g.ranks);
+            const u64 length = known_nowhere(n);
+
             UNROLL
             for (u32 s = 0; s < COMM_RANKS; s++)
                 if (s < ranks)
-                    put_piece(out + s * n, n, i, all[s]);
+                    put_piece(out + s * length, length, i, all[s]);
         });
     comm_end(g);
 }
