@@ -6,9 +6,9 @@
 unit_helpers_with_header := $(patsubst %.h,%.c,$(wildcard tests/unit/test_*.h))
 UNIT_SRC   := $(sort $(filter-out $(unit_helpers_with_header) $(UNIT_LEFT_OUT),$(wildcard tests/unit/test_*.c)))
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%$(EXE),$(UNIT_SRC))
-UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c tests/unit/fake_cuda.c,$(wildcard tests/unit/*.c)))
+UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c tests/unit/fake_cuda.c tests/unit/fake_collectives.c,$(wildcard tests/unit/*.c)))
 # Windows knows a driver by its file's name.
-fake_names := $(if $(KPACK_WINDOWS),amdhip64-fake.dll nvcuda-fake.dll,fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so)
+fake_names := $(if $(KPACK_WINDOWS),amdhip64-fake.dll nvcuda-fake.dll,fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so fake_rccl.so fake_rccl_broken.so)
 FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,$(fake_names)))
 
 TEST_CFLAGS = $(CMOCKA_CFLAGS) -Igen -Itests -Itests/unit -Itests/kernels -Itests/import
@@ -39,3 +39,9 @@ $(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h src/hip_
 $(H)/test/unit/fake_cuda.so: tests/unit/fake_cuda.c tests/unit/fake_cuda.h src/hip_api.h src/cuda_api.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $<
+fake_flags_rccl = -Wl,-soname,librccl.so.1
+fake_flags_rccl_broken = -DFAKE_BROKEN
+$(H)/test/unit/fake_rccl%so: tests/unit/fake_collectives.c tests/unit/fake_collectives.h src/collectives.h $(H)/stamp/cc
+	@mkdir -p $(@D)
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
+	  $(fake_flags_rccl$(subst .,,$*)) -o $@ $<

@@ -33,11 +33,13 @@ struct ncclComm {
     int rank, ranks;
     unsigned call;
     atomic_bool aborted;
+    struct work *works; /* until the end */
 };
 
 enum kind { SUM, SUM_OF_ROW, ROWS, ROOT };
 
 struct work {
+    struct work *next;
     ncclComm_t comm;
     enum kind kind;
     int root;
@@ -135,10 +137,10 @@ static ncclResult_t start(ncclComm_t comm, enum kind kind, int root,
         free(w);
         return BAD_ARGUMENT;
     }
-    *w = (struct work){comm,      kind,       root, ++comm->call,
-                       in_nbytes, out_nbytes, from, to};
+    *w = (struct work){comm->works, comm,       kind, root, ++comm->call,
+                       in_nbytes,   out_nbytes, from, to};
+    comm->works = w;
     atomic_fetch_add(&stand_in_ncalls, 1);
-    /* NOLINTNEXTLINE: the work keeps w */
     return copy(w->in, in, in_nbytes, 2, stream) || call(stream, meet, w) ||
                    copy(out, w->out, out_nbytes, 1, stream)
                ? 1
@@ -240,6 +242,18 @@ API ncclResult_t ncclCommInitRank(ncclComm_t *out, int ranks, ncclUniqueId id,
 
 API ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
+    void *at = hip("hipHostFree");
+    int (*give_back)(void *);
+
+    memcpy(&give_back, &at, sizeof(at));
+    while (comm->works) {
+        struct work *w = comm->works;
+
+        comm->works = w->next;
+        (void)give_back(w->in);
+        (void)give_back(w->out);
+        free(w);
+    }
     munmap(comm->meeting, sizeof(struct meeting));
     free(comm);
     return 0;

@@ -15,7 +15,7 @@ CROSS_LEFT_OUT_arm64 := $(CROSS_LEFT_OUT)
 CROSS_CC_windows  := x86_64-w64-mingw32-gcc
 CROSS_RUN_windows := $(CURDIR)/tests/cross/wine $(CURDIR)/$(B)/cross/wine
 # They stand in for functions of POSIX.
-CROSS_LEFT_OUT_windows := $(CROSS_LEFT_OUT) tests/unit/test_hip.c tests/unit/test_cuda_driver.c
+CROSS_LEFT_OUT_windows := $(CROSS_LEFT_OUT) tests/unit/test_hip.c tests/unit/test_cuda_driver.c tests/unit/test_collectives.c
 CROSS_FLAGS_windows := LDFLAGS=-static
 
 cross_b = $(B)/cross/$(1)
