@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use crate::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use crate::kpack::{check, Error};
+use gemm_plan::*;
 use kpack_sys as k;
+
+#[path = "../../gemm_plan.rs"]
+mod gemm_plan;
 
 /// What of cuBLAS's own interface candle names.
 #[allow(non_camel_case_types)]
@@ -251,75 +255,4 @@ unsafe fn product(
         stream.cu_stream(),
     ));
     launched.and(gpu.free(workspace, stream.cu_stream()))
-}
-
-// ---- <kpack/candle/gemm_plan.h> ---------------------------------------------
-
-const KPK_GEMM_F16: u32 = 0;
-const KPK_GEMM_BF16: u32 = 1;
-const KPK_GEMM_F32: u32 = 2;
-const KPK_GEMM_F64: u32 = 3;
-
-#[allow(non_camel_case_types)]
-#[repr(C)]
-struct kpk_gemm_product {
-    kind: u32,
-    trans_a: u32,
-    trans_b: u32,
-    m: u32,
-    n: u32,
-    k: u32,
-    batch: u32,
-}
-
-#[allow(non_camel_case_types)]
-#[repr(C)]
-struct kpk_gemm_plan {
-    kernel: [u8; 24],
-    join: [u8; 16],
-    shape: k::kpk_shape,
-    join_shape: k::kpk_shape,
-    splits: u32,
-    cluster: u32,
-    workspace_nbytes: u64,
-    align: [u8; 20],
-    aligned_a: u64,
-    aligned_b: u64,
-}
-
-#[allow(non_camel_case_types)]
-#[repr(C)]
-struct kpk_gemm_operands {
-    a: *const c_void,
-    b: *const c_void,
-    c: *mut c_void,
-    bias: *const c_void,
-    lda: u32,
-    ldb: u32,
-    ldc: u32,
-    stride_a: i64,
-    stride_b: i64,
-    stride_c: i64,
-    alpha: f64,
-    beta: f64,
-}
-
-extern "C" {
-    #[allow(non_upper_case_globals)]
-    static kpk_module_candle__gemm: k::kpk_module;
-    fn kpk_gemm_choose(
-        inst: *const k::kpk_instance,
-        module: *const k::kpk_module,
-        product: *const kpk_gemm_product,
-        workspace_nbytes: u64,
-        out: *mut kpk_gemm_plan,
-    ) -> k::kpk_status;
-    fn kpk_gemm_launch(
-        inst: *mut k::kpk_instance,
-        product: *const kpk_gemm_product,
-        plan: *const kpk_gemm_plan,
-        operands: *const kpk_gemm_operands,
-        workspace: *mut c_void,
-        stream: *mut c_void,
-    ) -> k::kpk_status;
 }

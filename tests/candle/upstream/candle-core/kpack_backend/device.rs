@@ -1,0 +1,351 @@
+//! A GPU of AMD's or NVIDIA's, as kpack numbers them
+
+use super::KpackStorage;
+use crate::backend::{BackendDevice, BackendStorage};
+use crate::scalar::Scalar;
+use crate::{CpuStorage, CpuStorageRef, DType, DeviceLocation, Layout, Result, Shape};
+use kpack::{Arg, Buffer, Instance, Kernel, Stream};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+const DEFAULT_SEED: u64 = 299792458;
+
+/// Lists of dimensions and strides that stay on the device. When there are more, all go.
+const MOST_LISTS: usize = 4096;
+
+/// The pack on one GPU, and the stream that all work of the process on it is given to: tensors of two
+/// devices of one location may meet in an operation.
+struct Gpu {
+    instance: Instance,
+    stream: Stream,
+    lists: Mutex<HashMap<Vec<usize>, Arc<Buffer<usize>>>>,
+}
+
+impl Gpu {
+    /// Opens a GPU, once in a process.
+    fn open(ordinal: usize) -> Result<Arc<Gpu>> {
+        static OPEN: Mutex<Vec<(usize, Arc<Gpu>)>> = Mutex::new(Vec::new());
+        let mut open = OPEN.lock().unwrap();
+
+        if let Some((_, gpu)) = open.iter().find(|(number, _)| *number == ordinal) {
+            return Ok(gpu.clone());
+        }
+        let instance = Instance::open_on(kpack::candle::pack(), i32::try_from(ordinal)?)?;
+        let stream = instance.new_stream()?;
+        let gpu = Arc::new(Gpu {
+            instance,
+            stream,
+            lists: Mutex::default(),
+        });
+        open.push((ordinal, gpu.clone()));
+        Ok(gpu)
+    }
+}
+
+/// Numbers that were drawn from a seed.
+struct Drawn {
+    seed: u64,
+    count: u64,
+}
+
+#[derive(Clone)]
+pub struct KpackDevice {
+    id: usize,
+    gpu: Arc<Gpu>,
+    drawn: Arc<Mutex<Drawn>>,
+}
+
+impl std::fmt::Debug for KpackDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KpackDevice({:?})", self.gpu.instance)
+    }
+}
+
+/// Dimensions and strides on the device; the address is null for memory without gaps.
+pub struct Info {
+    _list: Option<Arc<Buffer<usize>>>,
+    ptr: *const usize,
+}
+
+/// What a kernel takes.
+pub trait Argument {
+    fn arg(&self) -> Arg<'_>;
+}
+
+macro_rules! arguments {
+    ($($type:ty)*) => { $(
+        impl Argument for $type {
+            fn arg(&self) -> Arg<'_> {
+                Arg::new(self)
+            }
+        }
+    )* };
+}
+arguments!(bool i32 u32 i64 u64 usize f32 f64 *const u8 *mut u8);
+
+impl Argument for Info {
+    fn arg(&self) -> Arg<'_> {
+        Arg::new(&self.ptr)
+    }
+}
+
+impl Argument for Scalar {
+    fn arg(&self) -> Arg<'_> {
+        match self {
+            Scalar::U8(x) => Arg::new(x),
+            Scalar::U32(x) => Arg::new(x),
+            Scalar::I16(x) => Arg::new(x),
+            Scalar::I32(x) => Arg::new(x),
+            Scalar::I64(x) => Arg::new(x),
+            Scalar::BF16(x) => Arg::new(x),
+            Scalar::F16(x) => Arg::new(x),
+            Scalar::F32(x) => Arg::new(x),
+            Scalar::F64(x) => Arg::new(x),
+            Scalar::F8E4M3(x) => Arg::new(x),
+        }
+    }
+}
+
+impl KpackDevice {
+    /// The pack on this GPU: for kernels of one's own, and what of kpack candle does not use.
+    pub fn instance(&self) -> &Instance {
+        &self.gpu.instance
+    }
+
+    /// The stream of all work on this GPU.
+    pub fn stream(&self) -> &Stream {
+        &self.gpu.stream
+    }
+
+    pub fn kernel(&self, module: &str, name: &str) -> Result<Kernel> {
+        Ok(self.gpu.instance.kernel_in(module, name)?)
+    }
+
+    /// Launches a kernel of the pack in the shape that it recommends for `n` elements, or `n` rows of so
+    /// many columns.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch`].
+    pub unsafe fn launch(
+        &self,
+        module: &str,
+        name: &str,
+        (n, columns): (usize, usize),
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        if n == 0 {
+            return Ok(());
+        }
+        let kernel = self.kernel(module, name)?;
+        let shape = kernel.shape(n as u64, columns as u64)?;
+        Ok(kernel.launch(&shape, self.stream(), args)?)
+    }
+
+    /// Lists one after the other, on the device.
+    pub fn info(&self, lists: &[&[usize]]) -> Result<Info> {
+        let list = lists.concat();
+        let mut held = self.gpu.lists.lock().unwrap();
+
+        let there = match held.get(&list) {
+            Some(there) => there.clone(),
+            None => {
+                if held.len() == MOST_LISTS {
+                    held.clear();
+                }
+                let there = Arc::new(self.stream().upload(&list)?);
+                held.insert(list, there.clone());
+                there
+            }
+        };
+        Ok(Info {
+            ptr: there.as_ptr(),
+            _list: Some(there),
+        })
+    }
+
+    /// Dimensions, and the strides of layouts of the same dimensions; nothing if none has gaps.
+    pub fn info_of(&self, layouts: &[&Layout]) -> Result<Info> {
+        if layouts.iter().all(|l| l.is_contiguous()) {
+            return Ok(Info {
+                _list: None,
+                ptr: std::ptr::null(),
+            });
+        }
+        self.info_always(layouts)
+    }
+
+    /// The same for kernels that take it always.
+    pub fn info_always(&self, layouts: &[&Layout]) -> Result<Info> {
+        let mut lists = vec![layouts[0].dims()];
+        lists.extend(layouts.iter().map(|l| l.stride()));
+        self.info(&lists)
+    }
+
+    pub(crate) fn alloc(&self, count: usize, dtype: DType) -> Result<KpackStorage> {
+        let data = self.stream().alloc(count * dtype.size_in_bytes())?;
+        Ok(KpackStorage::new(data, dtype, self))
+    }
+
+    /// A tensor's bytes, of any type.
+    pub fn storage_from_bytes(&self, bytes: &[u8], dtype: DType) -> Result<KpackStorage> {
+        let data = self.stream().upload(bytes)?;
+        Ok(KpackStorage::new(data, dtype, self))
+    }
+
+    fn draw(
+        &self,
+        name: &str,
+        shape: &Shape,
+        dtype: DType,
+        first: f64,
+        second: f64,
+    ) -> Result<KpackStorage> {
+        if !matches!(dtype, DType::F32 | DType::F64) {
+            return Err(crate::Error::UnsupportedDTypeForOp(dtype, "random numbers").bt());
+        }
+        let n = shape.elem_count();
+        let out = self.alloc(n, dtype)?;
+        let mut drawn = self.drawn.lock().unwrap();
+        let name = format!("{name}_{}", dtype.as_str());
+        let args = (super::scalar(dtype, first)?, super::scalar(dtype, second)?);
+
+        // SAFETY: `out` has n elements.
+        unsafe {
+            self.launch(
+                "random",
+                &name,
+                (n, 0),
+                &[
+                    out.ptr(0).arg(),
+                    n.arg(),
+                    drawn.seed.arg(),
+                    drawn.count.arg(),
+                    args.0.arg(),
+                    args.1.arg(),
+                ],
+            )?;
+        }
+        drawn.count += n as u64;
+        Ok(out)
+    }
+}
+
+fn bytes<T: Copy>(data: &[T]) -> &[u8] {
+    // SAFETY: the elements are numbers.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), std::mem::size_of_val(data)) }
+}
+
+/// A storage's bytes, and their type.
+macro_rules! bytes_of {
+    ($kind:ident, $storage:expr) => {
+        match $storage {
+            $kind::U8(x) => (bytes(x), DType::U8),
+            $kind::U32(x) => (bytes(x), DType::U32),
+            $kind::I16(x) => (bytes(x), DType::I16),
+            $kind::I32(x) => (bytes(x), DType::I32),
+            $kind::I64(x) => (bytes(x), DType::I64),
+            $kind::BF16(x) => (bytes(x), DType::BF16),
+            $kind::F16(x) => (bytes(x), DType::F16),
+            $kind::F32(x) => (bytes(x), DType::F32),
+            $kind::F64(x) => (bytes(x), DType::F64),
+            $kind::F8E4M3(x) => (bytes(x), DType::F8E4M3),
+            $kind::F6E2M3(x) => (bytes(x), DType::F6E2M3),
+            $kind::F6E3M2(x) => (bytes(x), DType::F6E3M2),
+            $kind::F4(x) => (bytes(x), DType::F4),
+            $kind::F8E8M0(x) => (bytes(x), DType::F8E8M0),
+        }
+    };
+}
+
+impl BackendDevice for KpackDevice {
+    type Storage = KpackStorage;
+
+    fn new(ordinal: usize) -> Result<Self> {
+        static DEVICES: AtomicUsize = AtomicUsize::new(0);
+
+        Ok(KpackDevice {
+            id: DEVICES.fetch_add(1, Ordering::Relaxed),
+            gpu: Gpu::open(ordinal)?,
+            drawn: Arc::new(Mutex::new(Drawn {
+                seed: DEFAULT_SEED,
+                count: 0,
+            })),
+        })
+    }
+
+    fn location(&self) -> DeviceLocation {
+        DeviceLocation::Kpack {
+            gpu_id: self.instance().device().ordinal as usize,
+        }
+    }
+
+    fn same_device(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+
+    fn zeros_impl(&self, shape: &Shape, dtype: DType) -> Result<KpackStorage> {
+        let mut out = self.alloc(shape.elem_count(), dtype)?;
+        out.data_mut().fill_bytes(0)?;
+        Ok(out)
+    }
+
+    unsafe fn alloc_uninit(&self, shape: &Shape, dtype: DType) -> Result<KpackStorage> {
+        self.alloc(shape.elem_count(), dtype)
+    }
+
+    fn storage_from_slice<T: crate::WithDType>(&self, data: &[T]) -> Result<KpackStorage> {
+        let (bytes, dtype) = bytes_of!(CpuStorageRef, T::cpu_storage_ref(data));
+        self.storage_from_bytes(bytes, dtype)
+    }
+
+    fn storage_from_cpu_storage(&self, storage: &CpuStorage) -> Result<KpackStorage> {
+        let (bytes, dtype) = bytes_of!(CpuStorage, storage);
+        self.storage_from_bytes(bytes, dtype)
+    }
+
+    fn storage_from_cpu_storage_owned(&self, storage: CpuStorage) -> Result<KpackStorage> {
+        self.storage_from_cpu_storage(&storage)
+    }
+
+    fn rand_uniform(&self, shape: &Shape, dtype: DType, lo: f64, up: f64) -> Result<KpackStorage> {
+        self.draw("rand_uniform", shape, dtype, lo, up)
+    }
+
+    fn rand_normal(
+        &self,
+        shape: &Shape,
+        dtype: DType,
+        mean: f64,
+        std: f64,
+    ) -> Result<KpackStorage> {
+        self.draw("rand_normal", shape, dtype, mean, std)
+    }
+
+    fn set_seed(&self, seed: u64) -> Result<()> {
+        *self.drawn.lock().unwrap() = Drawn { seed, count: 0 };
+        Ok(())
+    }
+
+    fn get_current_seed(&self) -> Result<u64> {
+        Ok(self.drawn.lock().unwrap().seed)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(self.stream().sync()?)
+    }
+}
+
+impl crate::Device {
+    /// GPU number `ordinal` of those that kpack sees, AMD's before NVIDIA's.
+    pub fn new_kpack(ordinal: usize) -> Result<Self> {
+        Ok(Self::Kpack(KpackDevice::new(ordinal)?))
+    }
+
+    pub fn as_kpack_device(&self) -> Result<&KpackDevice> {
+        match self {
+            Self::Kpack(device) => Ok(device),
+            _ => crate::bail!("expected a device of kpack's, got {:?}", self.location()),
+        }
+    }
+}

@@ -1,0 +1,839 @@
+//! Backend on kpack: GPUs of AMD and NVIDIA by one code
+//!
+//! kpack's kernels have the names and arguments of candle's, compiled ahead of time for both vendors.
+//! HIP or CUDA's driver is found when the program runs.
+
+use crate::backend::{BackendDevice, BackendStorage};
+use crate::conv;
+use crate::op::{BinaryOpT, CmpOp, ReduceOp, UnaryOpT};
+use crate::scalar::Scalar;
+use crate::{CpuStorage, DType, Error, Layout, Result, Shape, WithDType};
+pub use kpack;
+use kpack::Buffer;
+
+mod device;
+mod gemm;
+mod gemm_plan;
+#[cfg(test)]
+mod tests;
+pub use device::{Argument, Info, KpackDevice};
+
+use kpack::sys as k; // for gemm_plan.rs
+
+impl From<kpack::Error> for Error {
+    fn from(error: kpack::Error) -> Self {
+        Error::Kpack(Box::new(error)).bt()
+    }
+}
+
+/// A number of a type.
+pub fn scalar(dtype: DType, x: f64) -> Result<Scalar> {
+    Ok(match dtype {
+        DType::U8 => u8::from_f64(x).into(),
+        DType::U32 => u32::from_f64(x).into(),
+        DType::I16 => i16::from_f64(x).into(),
+        DType::I32 => i32::from_f64(x).into(),
+        DType::I64 => i64::from_f64(x).into(),
+        DType::BF16 => half::bf16::from_f64(x).into(),
+        DType::F16 => half::f16::from_f64(x).into(),
+        DType::F32 => f32::from_f64(x).into(),
+        DType::F64 => x.into(),
+        DType::F8E4M3 => float8::F8E4M3::from_f64(x).into(),
+        DType::F6E2M3 | DType::F6E3M2 | DType::F4 | DType::F8E8M0 => {
+            return Err(Error::UnsupportedDTypeForOp(dtype, "number").bt())
+        }
+    })
+}
+
+/// Memory of a GPU, and what lies in it.
+#[derive(Debug)]
+pub struct KpackStorage {
+    data: Buffer<u8>,
+    dtype: DType,
+    device: KpackDevice,
+}
+
+impl KpackDevice {
+    pub(crate) fn zeros_of(&self, count: usize, dtype: DType) -> Result<KpackStorage> {
+        self.zeros_impl(&Shape::from(count), dtype)
+    }
+}
+
+impl KpackStorage {
+    pub fn new(data: Buffer<u8>, dtype: DType, device: &KpackDevice) -> Self {
+        KpackStorage {
+            data,
+            dtype,
+            device: device.clone(),
+        }
+    }
+
+    /// All bytes.
+    pub fn data(&self) -> &Buffer<u8> {
+        &self.data
+    }
+
+    pub fn data_mut(&mut self) -> &mut Buffer<u8> {
+        &mut self.data
+    }
+
+    /// The address of an element. A kernel may write there what is borrowed mutably, or new.
+    pub fn ptr(&self, element: usize) -> *mut u8 {
+        let at = element * self.dtype.size_in_bytes();
+        self.data.as_ptr().cast_mut().wrapping_add(at)
+    }
+
+    /// An uninitialised tensor of the same device.
+    pub fn alloc(&self, count: usize, dtype: DType) -> Result<Self> {
+        self.device.alloc(count, dtype)
+    }
+
+    /// The elements of a view one after the other, in memory of their own.
+    pub fn contiguous(&self, l: &Layout) -> Result<Self> {
+        let mut out = self.alloc(l.shape().elem_count(), self.dtype)?;
+        self.copy_strided_src(&mut out, 0, l)?;
+        Ok(out)
+    }
+
+    pub fn transfer_to_device(&self, to: &KpackDevice) -> Result<Self> {
+        let mut data = to.stream().alloc(self.data.len())?;
+        data.copy_from(self.data.as_view())?;
+        Ok(Self::new(data, self.dtype, to))
+    }
+
+    /// The numbers of the smallest to the largest of each row of the last dimension, or backwards.
+    pub(crate) fn arg_sort(&self, l: &Layout, asc: bool) -> Result<(Self, Shape)> {
+        let (start, _) = l
+            .contiguous_offsets()
+            .ok_or(Error::RequiresContiguous { op: "arg-sort" })?;
+        let n = l.shape().elem_count();
+        let out = self.alloc(n, DType::U32)?;
+        let columns = l.dims().last().copied().unwrap_or(1);
+
+        if n > 0 {
+            let name = self.name(if asc { "asort_asc" } else { "asort_desc" });
+            let padded = columns.next_power_of_two() as i32;
+            // SAFETY: n elements of both.
+            unsafe {
+                self.device.launch(
+                    "sort",
+                    &name,
+                    (n / columns, columns),
+                    &[
+                        self.ptr(start).arg(),
+                        out.ptr(0).arg(),
+                        (columns as i32).arg(),
+                        padded.arg(),
+                    ],
+                )?;
+            }
+        }
+        Ok((out, l.shape().clone()))
+    }
+
+    /// A kernel's name for the storage's type.
+    fn name(&self, family: &str) -> String {
+        format!("{family}_{}", self.dtype.as_str())
+    }
+
+    /// An operation on each element, with numbers before or after the memory.
+    pub fn map(
+        &self,
+        module: &str,
+        name: &str,
+        l: &Layout,
+        dtype: DType,
+        before: &[Scalar],
+        after: &[Scalar],
+    ) -> Result<Self> {
+        let n = l.shape().elem_count();
+        let (rank, info) = (l.dims().len(), self.device.info_of(&[l])?);
+        let out = self.alloc(n, dtype)?;
+        let (from, to) = (self.ptr(l.start_offset()), out.ptr(0));
+
+        let mut args = vec![n.arg(), rank.arg(), info.arg()];
+        args.extend(before.iter().map(Argument::arg));
+        args.extend([from.arg(), to.arg()]);
+        args.extend(after.iter().map(Argument::arg));
+        // SAFETY: the layout stays within the memory, `out` has n elements.
+        unsafe { self.device.launch(module, name, (n, 0), &args)? };
+        Ok(out)
+    }
+
+    /// An operation on the elements of two tensors.
+    fn zip(
+        &self,
+        name: &str,
+        l: &Layout,
+        other: &Self,
+        other_l: &Layout,
+        dtype: DType,
+    ) -> Result<Self> {
+        let n = l.shape().elem_count();
+        let (rank, info) = (l.dims().len(), self.device.info_of(&[l, other_l])?);
+        let out = self.alloc(n, dtype)?;
+
+        // SAFETY: as for map().
+        unsafe {
+            self.device.launch(
+                "binary",
+                &self.name(name),
+                (n, 0),
+                &[
+                    n.arg(),
+                    rank.arg(),
+                    info.arg(),
+                    self.ptr(l.start_offset()).arg(),
+                    other.ptr(other_l.start_offset()).arg(),
+                    out.ptr(0).arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    /// A module's kernel from views of one or two tensors to a new tensor, with sizes before.
+    fn fill(
+        &self,
+        name: &str,
+        n: usize,
+        sizes: &[usize],
+        l: &Layout,
+        rank: usize,
+        kernel: Option<(&Self, &Layout)>,
+    ) -> Result<Self> {
+        if l.dims().len() != rank {
+            crate::bail!("{name} takes {rank} dimensions, not {:?}", l.dims())
+        }
+        let mut lists = vec![l.dims(), l.stride()];
+        if let Some((_, kernel_l)) = kernel {
+            lists.extend([kernel_l.dims(), kernel_l.stride()]);
+        }
+        let info = self.device.info(&lists)?;
+        let out = self.alloc(n, self.dtype)?;
+        let (from, to) = (self.ptr(l.start_offset()), out.ptr(0));
+        let weights = kernel.map(|(weights, l)| weights.ptr(l.start_offset()));
+
+        let mut args: Vec<_> = sizes.iter().map(Argument::arg).collect();
+        args.extend([info.arg(), from.arg()]);
+        args.extend(weights.iter().map(Argument::arg));
+        args.push(to.arg());
+        // SAFETY: the layouts stay within the memory, `out` has the n elements that the sizes make.
+        unsafe {
+            self.device
+                .launch("conv", &self.name(name), (n, 0), &args)?
+        };
+        Ok(out)
+    }
+
+    fn pool(
+        &self,
+        name: &str,
+        l: &Layout,
+        k: (usize, usize),
+        stride: (usize, usize),
+    ) -> Result<Self> {
+        let (b, c, w, h) = l.shape().dims4()?;
+        let n = b * c * ((w - k.0) / stride.0 + 1) * ((h - k.1) / stride.1 + 1);
+        let sizes = [l.shape().elem_count(), k.0, k.1, stride.0, stride.1];
+        self.fill(name, n, &sizes, l, 4, None)
+    }
+
+    /// Elements before and after a dimension, and its own length.
+    fn around(l: &Layout, dim: usize, op: &'static str) -> Result<(usize, usize, usize, usize)> {
+        let (start, _) = l
+            .contiguous_offsets()
+            .ok_or(Error::RequiresContiguous { op })?;
+        let dims = l.dims();
+        let product = |dims: &[usize]| dims.iter().product::<usize>();
+        Ok((
+            start,
+            product(&dims[..dim]),
+            dims[dim],
+            product(&dims[dim + 1..]),
+        ))
+    }
+
+    /// The kernel of a family for indices of this type.
+    fn name_of_ids(&self, family: &str, ids: &Self) -> Result<String> {
+        match ids.dtype {
+            DType::U8 | DType::U32 | DType::I64 => {
+                Ok(self.name(&format!("{family}_{}", ids.dtype.as_str())))
+            }
+            dtype => Err(Error::UnexpectedDType {
+                msg: "indices are u8, u32 or i64",
+                expected: DType::U32,
+                got: dtype,
+            }
+            .bt()),
+        }
+    }
+
+    /// scatter and scatter_add.
+    fn scatter(
+        &mut self,
+        family: &str,
+        l: &Layout,
+        (ids, ids_l): (&Self, &Layout),
+        (from, from_l): (&Self, &Layout),
+        dim: usize,
+    ) -> Result<()> {
+        let name = self.name_of_ids(family, ids)?;
+        let (start, _, to_dim, _) = Self::around(l, dim, "scatter")?;
+        let (ids_start, ..) = Self::around(ids_l, dim, "scatter")?;
+        let (from_start, left, from_dim, right) = Self::around(from_l, dim, "scatter")?;
+
+        // SAFETY: candle has compared the dimensions; the kernel refuses indices outside.
+        unsafe {
+            self.device.launch(
+                "indexing",
+                &name,
+                (left * right, 0),
+                &[
+                    ids.ptr(ids_start).arg(),
+                    from.ptr(from_start).arg(),
+                    self.ptr(start).arg(),
+                    left.arg(),
+                    from_dim.arg(),
+                    to_dim.arg(),
+                    right.arg(),
+                ],
+            )
+        }
+    }
+}
+
+/// All elements on the host.
+macro_rules! download {
+    ($storage:expr, $($dtype:ident: $type:ty = $zero:expr;)*) => {
+        match $storage.dtype {
+            $(DType::$dtype => {
+                let size = std::mem::size_of::<$type>();
+                let mut out: Vec<$type> = vec![$zero; $storage.data.len() / size];
+                // SAFETY: numbers, of which any bytes are values.
+                let bytes = unsafe {
+                    std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<u8>(), out.len() * size)
+                };
+                $storage.data.copy_to_slice(bytes)?;
+                CpuStorage::$dtype(out)
+            })*
+        }
+    };
+}
+
+impl BackendStorage for KpackStorage {
+    type Device = KpackDevice;
+
+    fn try_clone(&self, _: &Layout) -> Result<Self> {
+        self.transfer_to_device(&self.device)
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn device(&self) -> &KpackDevice {
+        &self.device
+    }
+
+    fn to_cpu_storage(&self) -> Result<CpuStorage> {
+        Ok(download! { self,
+            U8: u8 = 0;
+            U32: u32 = 0;
+            I16: i16 = 0;
+            I32: i32 = 0;
+            I64: i64 = 0;
+            BF16: half::bf16 = half::bf16::ZERO;
+            F16: half::f16 = half::f16::ZERO;
+            F32: f32 = 0.;
+            F64: f64 = 0.;
+            F8E4M3: float8::F8E4M3 = float8::F8E4M3::ZERO;
+            F6E2M3: u8 = 0;
+            F6E3M2: u8 = 0;
+            F4: u8 = 0;
+            F8E8M0: u8 = 0;
+        })
+    }
+
+    fn affine(&self, l: &Layout, mul: f64, add: f64) -> Result<Self> {
+        let numbers = [scalar(self.dtype, mul)?, scalar(self.dtype, add)?];
+        self.map("affine", &self.name("affine"), l, self.dtype, &[], &numbers)
+    }
+
+    fn powf(&self, l: &Layout, e: f64) -> Result<Self> {
+        self.map(
+            "unary",
+            &self.name("upowf"),
+            l,
+            self.dtype,
+            &[scalar(self.dtype, e)?],
+            &[],
+        )
+    }
+
+    fn elu(&self, l: &Layout, alpha: f64) -> Result<Self> {
+        self.map(
+            "unary",
+            &self.name("uelu"),
+            l,
+            self.dtype,
+            &[scalar(self.dtype, alpha)?],
+            &[],
+        )
+    }
+
+    fn unary_impl<U: UnaryOpT>(&self, l: &Layout) -> Result<Self> {
+        self.map("unary", &self.name(U::KERNEL), l, self.dtype, &[], &[])
+    }
+
+    fn to_dtype(&self, l: &Layout, dtype: DType) -> Result<Self> {
+        let name = format!("cast_{}_{}", self.dtype.as_str(), dtype.as_str());
+        self.map("cast", &name, l, dtype, &[], &[])
+    }
+
+    fn binary_impl<B: BinaryOpT>(
+        &self,
+        other: &Self,
+        l: &Layout,
+        other_l: &Layout,
+    ) -> Result<Self> {
+        self.zip(B::KERNEL, l, other, other_l, self.dtype)
+    }
+
+    fn cmp(&self, op: CmpOp, other: &Self, l: &Layout, other_l: &Layout) -> Result<Self> {
+        let name = match op {
+            CmpOp::Eq => "eq",
+            CmpOp::Ne => "ne",
+            CmpOp::Lt => "lt",
+            CmpOp::Le => "le",
+            CmpOp::Gt => "gt",
+            CmpOp::Ge => "ge",
+        };
+        self.zip(name, l, other, other_l, DType::U8)
+    }
+
+    fn where_cond(
+        &self,
+        l: &Layout,
+        t: &Self,
+        t_l: &Layout,
+        f: &Self,
+        f_l: &Layout,
+    ) -> Result<Self> {
+        let n = l.shape().elem_count();
+        let (rank, info) = (l.dims().len(), self.device.info_always(&[l, t_l, f_l])?);
+        let out = self.alloc(n, t.dtype)?;
+
+        // SAFETY: as for map().
+        unsafe {
+            self.device.launch(
+                "ternary",
+                &t.name_of_ids("where", self)?,
+                (n, 0),
+                &[
+                    n.arg(),
+                    rank.arg(),
+                    info.arg(),
+                    self.ptr(l.start_offset()).arg(),
+                    t.ptr(t_l.start_offset()).arg(),
+                    f.ptr(f_l.start_offset()).arg(),
+                    out.ptr(0).arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    fn reduce_op(&self, op: ReduceOp, l: &Layout, reduced: &[usize]) -> Result<Self> {
+        let (name, dtype) = match op {
+            ReduceOp::Sum => ("fast_sum", self.dtype),
+            ReduceOp::Min => ("fast_min", self.dtype),
+            ReduceOp::Max => ("fast_max", self.dtype),
+            ReduceOp::ArgMin => ("fast_argmin", DType::U32),
+            ReduceOp::ArgMax => ("fast_argmax", DType::U32),
+        };
+        // The dimensions that are left, then those that go.
+        let left = (0..l.dims().len()).filter(|dim| !reduced.contains(dim));
+        let order: Vec<_> = left.chain(reduced.iter().copied()).collect();
+        let of = |list: &[usize]| order.iter().map(|dim| list[*dim]).collect::<Vec<_>>();
+        let (dims, strides) = (of(l.dims()), of(l.stride()));
+        let kept = dims.len() - reduced.len();
+        let (rows, columns): (usize, usize) =
+            (dims[..kept].iter().product(), dims[kept..].iter().product());
+
+        if columns == 0 {
+            return match op {
+                ReduceOp::Sum => self.device.zeros_of(rows, dtype),
+                _ => Err(Error::EmptyTensor { op: "reduce" }.bt()),
+            };
+        }
+        let info = self.device.info(&[&dims, &strides])?;
+        let out = self.alloc(rows, dtype)?;
+
+        // SAFETY: the layout stays within the memory, `out` has an element for each row.
+        unsafe {
+            self.device.launch(
+                "reduce",
+                &self.name(name),
+                (rows, columns),
+                &[
+                    (rows * columns).arg(),
+                    columns.arg(),
+                    dims.len().arg(),
+                    info.arg(),
+                    self.ptr(l.start_offset()).arg(),
+                    out.ptr(0).arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    fn conv1d(&self, l: &Layout, k: &Self, k_l: &Layout, p: &conv::ParamsConv1D) -> Result<Self> {
+        let (el, l_out) = (l.shape().elem_count(), p.l_out());
+        let sizes = [el, l_out, p.stride, p.padding, p.dilation];
+        self.fill(
+            "conv1d",
+            p.b_size * p.c_out * l_out,
+            &sizes,
+            l,
+            3,
+            Some((k, k_l)),
+        )
+    }
+
+    fn conv_transpose1d(
+        &self,
+        l: &Layout,
+        k: &Self,
+        k_l: &Layout,
+        p: &conv::ParamsConvTranspose1D,
+    ) -> Result<Self> {
+        let (el, l_out) = (l.shape().elem_count(), p.l_out());
+        let sizes = [el, l_out, p.stride, p.padding, p.output_padding, p.dilation];
+        self.fill(
+            "conv_transpose1d",
+            p.b_size * p.c_out * l_out,
+            &sizes,
+            l,
+            3,
+            Some((k, k_l)),
+        )
+    }
+
+    fn conv2d(&self, l: &Layout, k: &Self, k_l: &Layout, p: &conv::ParamsConv2D) -> Result<Self> {
+        let (el, w, h) = (l.shape().elem_count(), p.out_w(), p.out_h());
+        let sizes = [el, w, h, p.stride, p.padding, p.dilation];
+        self.fill(
+            "conv2d",
+            p.b_size * p.c_out * w * h,
+            &sizes,
+            l,
+            4,
+            Some((k, k_l)),
+        )
+    }
+
+    fn conv_transpose2d(
+        &self,
+        l: &Layout,
+        k: &Self,
+        k_l: &Layout,
+        p: &conv::ParamsConvTranspose2D,
+    ) -> Result<Self> {
+        let (el, w, h) = (l.shape().elem_count(), p.out_w(), p.out_h());
+        let sizes = [el, w, h, p.stride, p.padding, p.output_padding, p.dilation];
+        self.fill(
+            "conv_transpose2d",
+            p.b_size * p.c_out * w * h,
+            &sizes,
+            l,
+            4,
+            Some((k, k_l)),
+        )
+    }
+
+    fn avg_pool2d(&self, l: &Layout, k: (usize, usize), stride: (usize, usize)) -> Result<Self> {
+        self.pool("avg_pool2d", l, k, stride)
+    }
+
+    fn max_pool2d(&self, l: &Layout, k: (usize, usize), stride: (usize, usize)) -> Result<Self> {
+        self.pool("max_pool2d", l, k, stride)
+    }
+
+    /// A row of an image is an image of one column.
+    fn upsample_nearest1d(&self, l: &Layout, size: usize) -> Result<Self> {
+        let (b, c, length) = l.shape().dims3()?;
+        let strides = [l.stride(), &[1]].concat();
+        let l = Layout::new((b, c, length, 1).into(), strides, l.start_offset());
+        self.upsample_nearest2d(&l, size, 1)
+    }
+
+    fn upsample_nearest2d(&self, l: &Layout, w: usize, h: usize) -> Result<Self> {
+        let (b, c, from_w, from_h) = l.shape().dims4()?;
+        let (scale_w, scale_h) = (from_w as f64 / w as f64, from_h as f64 / h as f64);
+        let info = self.device.info_always(&[l])?;
+        let n = b * c * w * h;
+        let out = self.alloc(n, self.dtype)?;
+
+        // SAFETY: the layout stays within the memory, `out` has n elements.
+        unsafe {
+            self.device.launch(
+                "conv",
+                &self.name("upsample_nearest2d"),
+                (n, 0),
+                &[
+                    w.arg(),
+                    h.arg(),
+                    scale_w.arg(),
+                    scale_h.arg(),
+                    info.arg(),
+                    self.ptr(l.start_offset()).arg(),
+                    out.ptr(0).arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    fn upsample_bilinear2d(
+        &self,
+        l: &Layout,
+        h: usize,
+        w: usize,
+        align_corners: bool,
+        scale_h: Option<f64>,
+        scale_w: Option<f64>,
+    ) -> Result<Self> {
+        let (b, c, _, _) = l.shape().dims4()?;
+        let info = self.device.info_always(&[l])?;
+        let n = b * c * w * h;
+        let out = self.alloc(n, self.dtype)?;
+
+        // SAFETY: as above.
+        unsafe {
+            self.device.launch(
+                "conv",
+                &self.name("upsample_bilinear2d"),
+                (n, 0),
+                &[
+                    w.arg(),
+                    h.arg(),
+                    align_corners.arg(),
+                    scale_h.is_some().arg(),
+                    scale_h.unwrap_or(0.).arg(),
+                    scale_w.is_some().arg(),
+                    scale_w.unwrap_or(0.).arg(),
+                    info.arg(),
+                    self.ptr(l.start_offset()).arg(),
+                    out.ptr(0).arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    fn index_select(&self, ids: &Self, l: &Layout, ids_l: &Layout, dim: usize) -> Result<Self> {
+        let (start, left, from_dim, right) = Self::around(l, dim, "index-select")?;
+        let (rank, n_ids) = (ids_l.dims().len(), ids_l.shape().elem_count());
+        let info = self.device.info_always(&[ids_l])?;
+        let n = left * n_ids * right;
+        let out = self.alloc(n, self.dtype)?;
+
+        // SAFETY: `out` has n elements; the kernel reads nothing for indices outside.
+        unsafe {
+            self.device.launch(
+                "indexing",
+                &self.name_of_ids("is", ids)?,
+                (n, 0),
+                &[
+                    n.arg(),
+                    rank.arg(),
+                    info.arg(),
+                    ids.ptr(ids_l.start_offset()).arg(),
+                    self.ptr(start).arg(),
+                    out.ptr(0).arg(),
+                    left.arg(),
+                    from_dim.arg(),
+                    n_ids.arg(),
+                    right.arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    fn gather(&self, l: &Layout, ids: &Self, ids_l: &Layout, dim: usize) -> Result<Self> {
+        let (start, left, from_dim, right) = Self::around(l, dim, "gather")?;
+        let (ids_start, _, ids_dim, _) = Self::around(ids_l, dim, "gather")?;
+        let n = ids_l.shape().elem_count();
+        let out = self.alloc(n, self.dtype)?;
+
+        // SAFETY: as above.
+        unsafe {
+            self.device.launch(
+                "indexing",
+                &self.name_of_ids("gather", ids)?,
+                (n, 0),
+                &[
+                    n.arg(),
+                    ids.ptr(ids_start).arg(),
+                    self.ptr(start).arg(),
+                    out.ptr(0).arg(),
+                    left.arg(),
+                    from_dim.arg(),
+                    ids_dim.arg(),
+                    right.arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    fn scatter_set(
+        &mut self,
+        l: &Layout,
+        ids: &Self,
+        ids_l: &Layout,
+        from: &Self,
+        from_l: &Layout,
+        dim: usize,
+    ) -> Result<()> {
+        self.scatter("s", l, (ids, ids_l), (from, from_l), dim)
+    }
+
+    fn scatter_add_set(
+        &mut self,
+        l: &Layout,
+        ids: &Self,
+        ids_l: &Layout,
+        from: &Self,
+        from_l: &Layout,
+        dim: usize,
+    ) -> Result<()> {
+        self.scatter("sa", l, (ids, ids_l), (from, from_l), dim)
+    }
+
+    fn index_add(
+        &self,
+        l: &Layout,
+        ids: &Self,
+        ids_l: &Layout,
+        from: &Self,
+        from_l: &Layout,
+        dim: usize,
+    ) -> Result<Self> {
+        let out = self.contiguous(l)?;
+        let (from_start, left, from_dim, right) = Self::around(from_l, dim, "index-add")?;
+        let (ids_start, _) = ids_l
+            .contiguous_offsets()
+            .ok_or(Error::RequiresContiguous { op: "index-add" })?;
+
+        // SAFETY: candle has compared the dimensions; the kernel refuses indices outside.
+        unsafe {
+            self.device.launch(
+                "indexing",
+                &self.name_of_ids("ia", ids)?,
+                (left * right, 0),
+                &[
+                    ids.ptr(ids_start).arg(),
+                    ids_l.dims()[0].arg(),
+                    from.ptr(from_start).arg(),
+                    out.ptr(0).arg(),
+                    left.arg(),
+                    from_dim.arg(),
+                    l.dims()[dim].arg(),
+                    right.arg(),
+                ],
+            )?;
+        }
+        Ok(out)
+    }
+
+    fn matmul(
+        &self,
+        other: &Self,
+        bmnk: (usize, usize, usize, usize),
+        l: &Layout,
+        other_l: &Layout,
+    ) -> Result<Self> {
+        gemm::matmul(self, other, bmnk, l, other_l)
+    }
+
+    fn copy_strided_src(&self, to: &mut Self, to_start: usize, l: &Layout) -> Result<()> {
+        let n = l.shape().elem_count();
+        if n == 0 {
+            return Ok(());
+        }
+        if l.is_contiguous() {
+            let size = self.dtype.size_in_bytes();
+            let range = |start: usize| start * size..(start + n) * size;
+            let from = self.data.slice(range(l.start_offset()));
+            return Ok(to.data.slice_mut(range(to_start)).copy_from(from)?);
+        }
+        let (rank, info) = (l.dims().len(), self.device.info_of(&[l])?);
+        // SAFETY: candle has made room for n elements from `to_start` on.
+        unsafe {
+            self.device.launch(
+                "unary",
+                &self.name("ucopy"),
+                (n, 0),
+                &[
+                    n.arg(),
+                    rank.arg(),
+                    info.arg(),
+                    self.ptr(l.start_offset()).arg(),
+                    to.ptr(to_start).arg(),
+                ],
+            )
+        }
+    }
+
+    fn copy2d(
+        &self,
+        to: &mut Self,
+        rows: usize,
+        columns: usize,
+        stride: usize,
+        to_stride: usize,
+        start: usize,
+        to_start: usize,
+    ) -> Result<()> {
+        // SAFETY: candle has compared the dimensions.
+        unsafe {
+            self.device.launch(
+                "fill",
+                &self.name("copy2d"),
+                (rows * columns, 0),
+                &[
+                    self.ptr(start).arg(),
+                    to.ptr(to_start).arg(),
+                    (rows as u32).arg(),
+                    (columns as u32).arg(),
+                    (stride as u32).arg(),
+                    (to_stride as u32).arg(),
+                ],
+            )
+        }
+    }
+
+    fn const_set(&mut self, x: Scalar, l: &Layout) -> Result<()> {
+        let n = l.shape().elem_count();
+        let (rank, info) = (l.dims().len(), self.device.info_of(&[l])?);
+        // SAFETY: the layout stays within the memory.
+        unsafe {
+            self.device.launch(
+                "fill",
+                &self.name("const_set"),
+                (n, 0),
+                &[
+                    n.arg(),
+                    rank.arg(),
+                    info.arg(),
+                    x.arg(),
+                    self.ptr(l.start_offset()).arg(),
+                ],
+            )
+        }
+    }
+}

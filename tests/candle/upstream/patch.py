@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""patch.py - adds a backend on kpack to candle's crates
+
+usage: patch.py FOLDER KPACK
+
+FOLDER has candle-core and candle-nn as the registry has them, and KPACK is the
+folder of Rust's crate kpack. Our files are copied in. candle's own are changed
+by rules, so that no line of candle is kept here:
+
+- What candle writes for a variant, a method or a call named after Cuda, it gets
+  a second time for Kpack: an arm of a match, a variant of an enum, an item.
+- ADDED has what is not a copy, and the text that it goes before.
+
+All of it is behind the feature `kpack`. A rule that finds nothing is an error.
+"""
+import os
+import re
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GATE = '#[cfg(feature = "kpack")]'
+
+# The files with matches and variants, each with the number of copies there are.
+COPIED = {
+    "candle-core/src/device.rs": 17,
+    "candle-core/src/display.rs": 2,
+    "candle-core/src/error.rs": 1,
+    "candle-core/src/quantized/ggml_file.rs": 1,
+    "candle-core/src/quantized/mod.rs": 20,
+    "candle-core/src/safetensors.rs": 0,
+    "candle-core/src/storage.rs": 35,
+    "candle-core/src/tensor.rs": 7,
+    "candle-core/tests/quantized_tests.rs": 2,
+}
+
+# Items that are copied whole, by their first lines.
+ITEMS = {
+    "candle-core/src/custom_op.rs": (r"fn cuda_fwd\w*", r"forward_op\d!\(cuda_fwd"),
+    "candle-core/src/quantized/mod.rs": (r"fn cuda_fwd",),
+}
+
+# Functions that give something of CUDA's own.
+OF_CUDA = ("as_cuda_device", "device_ptr_with_guard")
+
+# File, the text that ours goes before, ours. `@` is the gate.
+ADDED = [
+    ("candle-core/src/custom_op.rs", "use std::sync::Arc;", "@\nuse crate::KpackStorage;\n"),
+    ("candle-core/src/storage.rs", "use parking_lot::", "@\nuse crate::KpackStorage;\n"),
+    ("candle-core/src/lib.rs", "mod custom_op;", """@
+pub mod kpack_backend;
+@
+pub use kpack_backend::{KpackDevice, KpackStorage};
+"""),
+    ("candle-core/src/quantized/mod.rs", "mod dummy_metal;", """@
+pub mod kpack;
+"""),
+    ("candle-core/src/device.rs", "    pub fn is_metal(", """\
+    /// A GPU of either vendor, by kpack.
+    pub fn is_kpack(&self) -> bool {
+        !self.is_cpu() && !self.is_cuda() && !self.is_metal()
+    }
+
+"""),
+    ("candle-core/src/sort.rs", '    #[cfg(feature = "metal")]\n    fn metal_fwd', """\
+    @
+    fn kpack_fwd(
+        &self,
+        storage: &crate::KpackStorage,
+        layout: &crate::Layout,
+    ) -> Result<(crate::KpackStorage, crate::Shape)> {
+        storage.arg_sort(layout, self.asc)
+    }
+
+"""),
+    ("candle-core/src/test_utils.rs", '        #[cfg(feature = "metal")]', """\
+        #[cfg(all(feature = "kpack", not(feature = "cuda")))]
+        #[test]
+        fn $test_cuda() -> Result<()> {
+            $fn_name(&Device::new_kpack(0)?)
+        }
+
+"""),
+    ("candle-nn/src/lib.rs", "pub mod kv_cache;", """@
+mod kpack;
+"""),
+]
+
+# candle-nn's operations: file, the type that has them, how many tensors they take, what is called.
+OPERATIONS = [
+    ("ops.rs", "Sigmoid", 1, "sigmoid({args})"),
+    ("ops.rs", "SoftmaxLastDim", 1, "softmax_last_dim({args})"),
+    ("ops.rs", "RmsNorm", 2, "rms_norm({args}, self.eps)"),
+    ("ops.rs", "LayerNorm", 3, "layer_norm({args}, self.eps)"),
+    ("rotary_emb.rs", "RotaryEmbI", 3, "rope_i({args})"),
+    ("rotary_emb.rs", "RotaryEmb", 3, "rope({args})"),
+    ("rotary_emb.rs", "RotaryEmbThd", 3, "rope_thd({args})"),
+]
+
+RAW = "candle-core/src/safetensors.rs"
+RAW_ARM = """\
+{indent}@
+{indent}Device::Kpack(device) => Storage::Kpack(device.storage_from_bytes(data, dtype)?),
+"""
+
+MANIFESTS = {
+    "candle-core": ('kpack = ["dep:kpack"]\n', """
+[dependencies.kpack]
+path = "{kpack}"
+features = ["candle"]
+optional = true
+"""),
+    "candle-nn": ('kpack = ["candle/kpack"]\n', ""),
+}
+
+
+class Missing(Exception):
+    """what a rule wants is not there"""
+
+
+def renamed(text):
+    """the same for Kpack"""
+    return text.replace("Cuda", "Kpack").replace("cuda", "kpack")
+
+
+def code(text, start):
+    """the places and characters from start on that are no string or comment"""
+    skipped = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|\'(?:[^\'\\]|\\.)\'', re.S)
+    at = start
+    while at < len(text):
+        other = skipped.match(text, at)
+        if other:
+            at = other.end()
+            continue
+        yield at, text[at]
+        at += 1
+
+
+def end_of(text, start):
+    """where the item or arm that begins at start ends: behind `,`, `;` or `}`"""
+    depth = 0
+    for at, letter in code(text, start):
+        if letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+            if depth == 0 and letter == "}" and text[at + 1] in "\n,":
+                return at + 1 + (text[at + 1] == ",")
+        elif letter in ",;" and depth == 0:
+            return at + 1
+    raise Missing("an end")
+
+
+def begin_of(text, at):
+    """where the attributes and comments of the line that begins at `at` begin"""
+    while at > 0:
+        before = text.rindex("\n", 0, at - 1) + 1
+        if not re.match(r" *(#\[|//)", text[before:at]):
+            break
+        at = before
+    return at
+
+
+def gated(text, begin):
+    """a copy of the text of lines for Kpack"""
+    indent = re.match(" *", text[begin:]).group()
+    return indent + GATE + "\n"
+
+
+def arms(text):
+    """text with a copy of each arm and variant of Cuda's, and their number"""
+    out, done, count = [], 0, 0
+    for line in re.finditer(r"^ .*$", text, re.M):
+        pattern, arrow, _ = line.group().partition(" =>")
+        variant = re.match(r" +Cuda(\(| \{).*,$", line.group())
+        if line.start() < done or not (variant or arrow and re.search(r"\bCuda\b", pattern)):
+            continue
+        begin, end = begin_of(text, line.start()), end_of(text, line.start())
+        whole = text[begin:end]
+        where = function_at(text, begin)
+        if 'feature = "cuda"' in whole or where.startswith("cuda_fwd"):
+            continue
+        copy = only(renamed(whole))
+        if where in OF_CUDA:
+            copy = re.sub(r"\(\w+\) =>.*", '(_) => crate::bail!("expected cuda, got kpack"),', copy)
+        out += [text[done:end], "\n", gated(text, begin), copy]
+        done, count = end, count + 1
+    out.append(text[done:])
+    return "".join(out), count
+
+
+def only(arm):
+    """an arm without the alternatives that other arms have"""
+    pattern, arrow, body = arm.partition(" =>")
+    if " | " in pattern and arrow:
+        indent = re.match(" *", pattern).group()
+        pattern = indent + next(p for p in pattern.strip().split(" | ") if "Kpack" in p)
+    return pattern + arrow + body
+
+
+def function_at(text, at):
+    """the name of the function around a place"""
+    return re.findall(r"\bfn (\w+)", text[:at])[-1:][0] if "fn " in text[:at] else ""
+
+
+def items(text, patterns):
+    """text with a copy of each item of Cuda's, and their number"""
+    out, done, count = [], 0, 0
+    for found in re.finditer(r"^ +(?:" + "|".join(patterns) + r")\b[^\n]*", text, re.M):
+        begin, end = begin_of(text, found.start()), end_of(text, found.start())
+        whole = text[begin:end]
+        if "$" in whole:
+            continue
+        gap = "\n\n" if "{" in whole else "\n"
+        out += [text[done:end], gap, gated(text, begin), renamed(whole)]
+        done, count = end, count + 1
+    out.append(text[done:])
+    return "".join(out), count
+
+
+def edit(folder, name, change):
+    path = os.path.join(folder, name)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    try:
+        text = change(text)
+    except Missing as error:
+        raise SystemExit(f"patch.py: {name}: {error}: is this another candle?")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def counted(result, wanted):
+    text, count = result
+    if count != wanted:
+        raise Missing(f"{count} places of Cuda's, not {wanted}")
+    return text
+
+
+def added(anchor, ours):
+    def change(text):
+        if text.count(anchor) != 1:
+            raise Missing(f"{anchor!r} is there {text.count(anchor)} times")
+        return text.replace(anchor, ours.replace("@", GATE) + anchor)
+    return change
+
+
+def operation(name, n, call):
+    """a method of candle-nn's operation"""
+    tensors = range(1, n + 1)
+    ours = ("    @\n    fn kpack_fwd(\n        &self,\n"
+            + "".join(f"        s{i}: &candle::KpackStorage,\n        l{i}: &Layout,\n"
+                      for i in tensors)
+            + "    ) -> Result<(candle::KpackStorage, Shape)> {\n        crate::kpack::"
+            + call.format(args=", ".join(f"(s{i}, l{i})" for i in tensors))
+            + "\n    }\n\n")
+
+    def change(text):
+        found = re.search(rf"impl (?:candle::)?CustomOp{n} for {name} \{{\n", text)
+        if not found:
+            raise Missing(f"no CustomOp{n} of {name}")
+        return text[:found.end()] + ours.replace("@", GATE) + text[found.end():]
+    return change
+
+
+def raw(text):
+    """types without numbers: bytes"""
+    found = list(re.finditer(r'( +)#\[cfg\(feature = "cuda"\)\]\n +Device::Cuda', text))
+    if len(found) != 2:
+        raise Missing("the arms of types without numbers")
+    for arm in reversed(found):
+        ours = RAW_ARM.format(indent=arm.group(1)).replace("@", GATE)
+        text = text[:arm.start()] + ours + text[arm.start():]
+    return text
+
+
+def manifest(feature, dependency):
+    def change(text):
+        if "[features]\n" not in text:
+            raise Missing("no features")
+        return text.replace("[features]\n", "[features]\n" + feature) + dependency
+    return change
+
+
+def patch(folder, kpack):
+    for name, (feature, dependency) in MANIFESTS.items():
+        edit(folder, f"{name}/Cargo.toml", manifest(feature, dependency.format(kpack=kpack)))
+    for name, patterns in ITEMS.items():
+        edit(folder, name, lambda text, p=patterns: items(text, p)[0])
+    for name, wanted in COPIED.items():
+        edit(folder, name, lambda text, n=wanted: counted(arms(text), n))
+    for name, anchor, ours in ADDED:
+        edit(folder, name, added(anchor, ours))
+    for name, kind, n, call in OPERATIONS:
+        edit(folder, f"candle-nn/src/{name}", operation(kind, n, call))
+    edit(folder, RAW, raw)
+    # What a test asks of a device with CUDA, it asks of kpack's.
+    edit(folder, "candle-core/tests/quantized_tests.rs", lambda text: re.sub(
+        r"(\w+)\.is_cuda\(\)", r"(\1.is_cuda() || \1.is_kpack())", text))
+    for crate in MANIFESTS:
+        shutil.copytree(os.path.join(HERE, crate), os.path.join(folder, crate, "src"),
+                        dirs_exist_ok=True)
+    shutil.copy(os.path.join(HERE, "..", "gemm_plan.rs"),
+                os.path.join(folder, "candle-core/src/kpack_backend"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    patch(sys.argv[1], os.path.abspath(sys.argv[2]))
