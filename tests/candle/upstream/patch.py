@@ -16,6 +16,7 @@ All of it is behind the feature `kpack`. A rule that finds nothing is an error.
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,11 +35,11 @@ COPIED = {
     "candle-core/tests/quantized_tests.rs": 2,
 }
 
-# Items that are copied whole, by their first lines.
-ITEMS = {
-    "candle-core/src/custom_op.rs": (r"fn cuda_fwd\w*", r"forward_op\d!\(cuda_fwd"),
-    "candle-core/src/quantized/mod.rs": (r"fn cuda_fwd",),
-}
+# Items that are copied whole, by their number and first lines.
+ITEMS = [
+    ("candle-core/src/custom_op.rs", 11, r"fn cuda_fwd\w*|forward_op\d!\(cuda_fwd"),
+    ("candle-core/src/quantized/mod.rs", 1, r"fn cuda_fwd"),
+]
 
 # Functions that give something of CUDA's own.
 OF_CUDA = ("as_cuda_device", "device_ptr_with_guard")
@@ -203,10 +204,10 @@ def function_at(text, at):
     return re.findall(r"\bfn (\w+)", text[:at])[-1:][0] if "fn " in text[:at] else ""
 
 
-def items(text, patterns):
+def items(text, pattern):
     """text with a copy of each item of Cuda's, and their number"""
     out, done, count = [], 0, 0
-    for found in re.finditer(r"^ +(?:" + "|".join(patterns) + r")\b[^\n]*", text, re.M):
+    for found in re.finditer(rf"^ +(?:{pattern})\b[^\n]*", text, re.M):
         begin, end = begin_of(text, found.start()), end_of(text, found.start())
         whole = text[begin:end]
         if "$" in whole:
@@ -226,6 +227,9 @@ def edit(folder, name, change):
         text = change(text)
     except Missing as error:
         raise SystemExit(f"patch.py: {name}: {error}: is this another candle?")
+    if path.endswith(".rs") and shutil.which("rustfmt"):
+        text = subprocess.run(["rustfmt", "--edition", "2021"], input=text, text=True,
+                              check=True, stdout=subprocess.PIPE).stdout
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 
@@ -285,8 +289,8 @@ def manifest(feature, dependency):
 def patch(folder, kpack):
     for name, (feature, dependency) in MANIFESTS.items():
         edit(folder, f"{name}/Cargo.toml", manifest(feature, dependency.format(kpack=kpack)))
-    for name, patterns in ITEMS.items():
-        edit(folder, name, lambda text, p=patterns: items(text, p)[0])
+    for name, wanted, pattern in ITEMS:
+        edit(folder, name, lambda text, n=wanted, p=pattern: counted(items(text, p), n))
     for name, wanted in COPIED.items():
         edit(folder, name, lambda text, n=wanted: counted(arms(text), n))
     for name, anchor, ours in ADDED:

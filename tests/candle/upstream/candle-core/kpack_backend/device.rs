@@ -1,7 +1,7 @@
 //! A GPU of AMD's or NVIDIA's, as kpack numbers them
 
 use super::KpackStorage;
-use crate::backend::{BackendDevice, BackendStorage};
+use crate::backend::BackendDevice;
 use crate::scalar::Scalar;
 use crate::{CpuStorage, CpuStorageRef, DType, DeviceLocation, Layout, Result, Shape};
 use kpack::{Arg, Buffer, Instance, Kernel, Stream};

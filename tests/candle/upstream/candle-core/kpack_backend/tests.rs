@@ -189,3 +189,118 @@ fn a_missing_kernel_is_named_on_a_gpu() -> Result<()> {
     assert!(error.contains("usqr_i16"), "{error}");
     Ok(())
 }
+
+const INTEGERS_OF_FEW: [DType; 2] = [DType::I16, DType::I32];
+const NUMBERS: [DType; 7] = [
+    DType::U8,
+    DType::U32,
+    DType::I64,
+    DType::BF16,
+    DType::F16,
+    DType::F32,
+    DType::F64,
+];
+
+/// What a tensor holds, as its type prints it.
+fn held(tensor: Tensor) -> Result<String> {
+    let tensor = tensor.contiguous()?.to_device(&Device::Cpu)?;
+    let (storage, layout) = tensor.storage_and_layout();
+    assert_eq!(layout.start_offset(), 0);
+    match &*storage {
+        Storage::Cpu(storage) => Ok(format!("{storage:?}")),
+        _ => panic!("not on the host"),
+    }
+}
+
+type Operation = fn(&Tensor, &Tensor) -> Result<Tensor>;
+
+/// Operations on small whole numbers [3, 4] of these types, and indices [2], are the host's.
+fn same_as_host(types: &[DType], operations: &[(&str, Operation)]) -> Result<()> {
+    let gpu = Device::new_kpack(0)?;
+    let ids = Tensor::new(&[2u32, 0], &Device::Cpu)?;
+    for dtype in types {
+        let x = Tensor::new(&[[3u32, 0, 1, 2], [1, 4, 0, 2], [2, 2, 3, 1]], &Device::Cpu)?;
+        let x = x.to_dtype(*dtype)?;
+        for (name, operation) in operations {
+            let host = operation(&x, &ids)?;
+            let there = operation(&x.to_device(&gpu)?, &ids.to_device(&gpu)?)?;
+            assert_eq!(host.dims(), there.dims(), "{name} {dtype:?}");
+            assert_eq!(held(there)?, held(host)?, "{name} {dtype:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn all_types_are_copied_and_calculated_with_on_a_gpu() -> Result<()> {
+    let types = [&NUMBERS[..], &INTEGERS_OF_FEW, &[DType::F8E4M3]].concat();
+    same_as_host(
+        &types,
+        &[
+            ("affine", |x, _| x.affine(2., 1.)),
+            ("add", |x, _| x + x),
+            ("add of views", |x, _| x.t()? + x.t()?.contiguous()?),
+            ("maximum", |x, _| {
+                x.maximum(&x.narrow(0, 1, 1)?.broadcast_as((3, 4))?)
+            }),
+            ("lt", |x, _| {
+                x.lt(&x.narrow(0, 1, 1)?.broadcast_as((3, 4))?)
+            }),
+            ("copy", |x, _| x.t()?.contiguous()),
+            ("copy2d", |x, _| Tensor::cat(&[x, &x.narrow(1, 1, 2)?], 1)),
+            ("const_set", |x, _| x.ones_like()),
+            ("cast", |x, _| x.to_dtype(DType::F32)),
+            ("cast to itself", |x, _| {
+                x.to_dtype(DType::U8)?.to_dtype(x.dtype())
+            }),
+        ],
+    )
+}
+
+#[test]
+fn numbers_are_chosen_on_a_gpu() -> Result<()> {
+    let types = [&NUMBERS[..], &[DType::F8E4M3]].concat();
+    same_as_host(
+        &types,
+        &[
+            ("where", |x, ids| {
+                let condition = ids.narrow(0, 1, 1)?.broadcast_as((3, 4))?;
+                condition.where_cond(x, &x.t()?.contiguous()?.reshape((3, 4))?)
+            }),
+            ("index_select", |x, ids| x.index_select(ids, 1)),
+            ("gather", |x, ids| {
+                x.gather(&ids.reshape((2, 1))?.broadcast_as((2, 4))?.contiguous()?, 0)
+            }),
+        ],
+    )?;
+    same_as_host(
+        &NUMBERS,
+        &[
+            ("index_add", |x, ids| {
+                x.index_add(ids, &x.narrow(0, 1, 2)?.contiguous()?, 0)
+            }),
+            ("index_add to a view", |x, ids| {
+                let part = x.narrow(0, 1, 2)?;
+                part.index_add(&(ids / 2.)?.to_dtype(DType::U32)?, &part.contiguous()?, 0)
+            }),
+        ],
+    )
+}
+
+#[test]
+fn numbers_are_reduced_on_a_gpu() -> Result<()> {
+    same_as_host(
+        &NUMBERS,
+        &[
+            ("sum", |x, _| x.sum_keepdim(0)),
+            ("sum of all", |x, _| x.t()?.sum_all()),
+            ("max", |x, _| x.max(1)),
+            ("min", |x, _| x.t()?.min(1)),
+            ("argmax", |x, _| x.argmax(1)),
+            ("argmin", |x, _| x.t()?.argmin(0)),
+            ("sum of nothing", |x, _| {
+                x.narrow(0, 0, 0)?.contiguous()?.sum(0)
+            }),
+        ],
+    )
+}
