@@ -273,6 +273,15 @@ def raw(text):
     return text
 
 
+def experts(text):
+    """experts instead of what says that there are none"""
+    none, ours = '#[cfg(not(feature = "cuda"))]', '#[cfg(all(feature = "kpack", not(feature = "cuda")))]'
+    if none not in text:
+        raise Missing(none)
+    return text.replace(none, '#[cfg(not(any(feature = "cuda", feature = "kpack")))]') + (
+        f"\n{ours}\npub use crate::kpack::moe::{{moe_gemm, moe_gemm_gguf}};\n")
+
+
 def manifest(feature, dependency):
     def change(text):
         if "[features]\n" not in text:
@@ -293,6 +302,7 @@ def patch(folder, kpack):
     for name, kind, n, call in OPERATIONS:
         edit(folder, f"candle-nn/src/{name}", operation(kind, n, call))
     edit(folder, RAW, raw)
+    edit(folder, "candle-nn/src/moe.rs", experts)
     # What a test asks of a device with CUDA, it asks of kpack's.
     edit(folder, "candle-core/tests/quantized_tests.rs", lambda text: re.sub(
         r"(\w+)\.is_cuda\(\)", r"(\1.is_cuda() || \1.is_kpack())", text))

@@ -1,5 +1,7 @@
 //! Operations of this crate on kpack's backend
 
+pub(crate) mod moe;
+
 use candle::backend::BackendStorage;
 use candle::kpack_backend::Argument;
 use candle::{KpackStorage, Layout, Result, Shape};

@@ -45,8 +45,8 @@ fn bytes(blocks: &dyn QuantizedType) -> &[u8] {
     unsafe { std::slice::from_raw_parts(blocks.as_ptr(), blocks.storage_size_in_bytes()) }
 }
 
-/// Rows of k numbers, as rows of padded Q8_1 blocks.
-fn quantize_rows(
+/// Rows of k numbers of so many bytes, as rows of padded Q8_1 blocks.
+pub fn quantize_rows(
     device: &KpackDevice,
     (module, name): (&str, &str),
     from: (*mut u8, usize),
