@@ -9,10 +9,11 @@
 GGML ?= $(if $(filter check-ggml,$(MAKECMDGOALS)),$(GGML_TREE))
 GGML_JUDGE := $(B)/ggml
 GGML_TREE  := $(GGML_JUDGE)/llama_cpp_python-0.3.36/vendor/llama.cpp
-GGML_MODULES := affine attention binary cast fused gemm quantized reduce sort unary
-GGML_HEADERS := $(PACK_HEADER) $(B)/include/kpack/$(PACK)/gemm_plan.h
+GGML_MODULES := attention gemm ggml quantized sort
+GGML_HEADERS := $(PACK_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args attention_plan gemm_plan ggml_tensor)
 GGML_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(wildcard src/ggml/*.c))
-GGML_PACK    := $(LIB_OBJECTS) $(filter $(GGML_MODULES:%=$(B)/obj/pack/pack.%.%) $(B)/obj/pack/pack.host-gemm_plan.o \
+GGML_PACK    := $(LIB_OBJECTS) $(filter $(GGML_MODULES:%=$(B)/obj/pack/pack.%.%) $(B)/obj/pack/pack.host-attention_plan.o \
+  $(B)/obj/pack/pack.host-gemm_plan.o \
   $(B)/obj/pack/pack.kpk-%,$(PACK_OBJECTS))
 
 ifneq ($(filter ggml check-ggml,$(MAKECMDGOALS)),)

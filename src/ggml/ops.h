@@ -18,6 +18,7 @@ struct run {
     void *stream;
     char *scratch;         /* of `launching`: memory for the node alone */
     size_t scratch_nbytes; /* the most that a node wanted */
+    size_t scratch_used;   /* by this node */
 };
 
 /*

@@ -47,7 +47,7 @@ def fetch(folder):
     archive = os.path.join(folder, SDIST + ".tar.gz")
     if not os.path.exists(archive):
         subprocess.run([sys.executable, "-m", "pip", "download", "-q",
-                        "--no-binary", ":all:", "--no-deps",
+                        "--no-binary", "llama-cpp-python", "--no-deps",
                         "--disable-pip-version-check", "-d", folder,
                         "llama-cpp-python==" + VERSION], check=True)
     if not os.path.exists(tree(folder)):

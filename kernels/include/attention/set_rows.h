@@ -5,6 +5,7 @@
 
 #include "attention/kv_formats.h"
 #include "early.h"
+#include "gguf/encode.h"
 
 /*
  * dst   the cache: rows of `cols` elements, for each head
@@ -57,48 +58,16 @@ template <typename To> struct PlainRows {
     }
 };
 
-/* x, the element with the largest magnitude, of equal ones the first */
-DEV f32 largest_of(f32 x)
-{
-    const f32 top = join_lanes(
-        __builtin_fabsf(x), [](f32 a, f32 b) { return __builtin_fmaxf(a, b); });
-    const u32 lane = __builtin_fabsf(x) == top ? lane_id() % 32 : 31;
-
-    return shfl(x, join_lanes(lane, [](u32 a, u32 b) { return min_of(a, b); }));
-}
-
-/* Blocks of 32 as ggml quantizes them; elements behind the end are zeros. */
-struct Q8_0Rows {
+/* Blocks of 32; elements behind the end are zeros. */
+template <class Format, class Encoder> struct BlockRows {
     template <typename T> static DEV_MEMBER void set(const SetRows<T> &s)
     {
-        each_group<Q8_0Format>(s, [&](const T *from, u8 *to, u32 col0) {
+        each_group<Format>(s, [&](const T *from, u8 *to, u32 col0) {
             const u32 e = lane_id() % 32;
-            const f32 x = col0 + e < s.cols ? (f32)from[e] : 0.0f;
-            const f32 scale = __builtin_fabsf(largest_of(x)) / 127;
-            const f32 inverse = scale != 0 ? 1 / scale : 0;
 
-            to[2 + e] = (u8)(i8)(i32)roundf(x * inverse);
-            if (e < 2)
-                to[e] = (u8)(float_to_half(scale) >> 8 * e);
+            Encoder::write(col0 + e < s.cols ? (f32)from[e] : 0.0f, to);
         });
     }
 };
-struct Q4_0Rows {
-    template <typename T> static DEV_MEMBER void set(const SetRows<T> &s)
-    {
-        each_group<Q4_0Format>(s, [&](const T *from, u8 *to, u32 col0) {
-            const u32 e = lane_id() % 32;
-            const f32 x = col0 + e < s.cols ? (f32)from[e] : 0.0f;
-            const f32 scale = largest_of(x) / -8;
-            const f32 inverse = scale != 0 ? 1 / scale : 0;
-            const u32 q =
-                (u32)min_of((i32)(rounded_product(x, inverse) + 8.5f), 15);
-            const u32 upper = lane_xor<16>(q);
-
-            if (e < 16)
-                to[2 + e] = (u8)(q | upper << 4);
-            if (e < 2)
-                to[e] = (u8)(float_to_half(scale) >> 8 * e);
-        });
-    }
-};
+using Q8_0Rows = BlockRows<Q8_0Format, Q8_0Encoder>;
+using Q4_0Rows = BlockRows<Q4_0Format, Q4_0Encoder>;

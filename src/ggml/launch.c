@@ -1,0 +1,215 @@
+/* launch.c - tensors and launches, for all operations */
+#include "launch.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+bool launch(const struct run *run, const char *name, uint64_t n,
+            uint64_t columns, const kpk_arg *args, size_t nargs)
+{
+    const kpk_kernel *kernel;
+    kpk_shape shape;
+
+    if (kpk_kernel_get(run->inst, name, &kernel) != KPK_OK ||
+        kpk_kernel_shape(kernel, n, columns, &shape) != KPK_OK)
+        return false;
+    return !run->launching ||
+           gpu_check(kpk_launch(kernel, &shape, run->stream, args, nargs),
+                     name);
+}
+
+bool launch_copy(const struct run *run, void *to, const void *from,
+                 size_t nbytes)
+{
+    return !run->launching || to == from ||
+           gpu_check(kpk_copy_async(run->inst, to, from, nbytes, run->stream),
+                     "a copy");
+}
+
+void *scratch(struct run *run, size_t nbytes)
+{
+    const size_t first = run->scratch_used;
+
+    run->scratch_used += (nbytes + 255) / 256 * 256;
+    if (run->scratch_used > run->scratch_nbytes)
+        run->scratch_nbytes = run->scratch_used;
+    return run->scratch ? run->scratch + first : NULL;
+}
+
+/* ---- names ---- */
+
+const char *type_name(enum ggml_type type)
+{
+    switch (type) {
+    case GGML_TYPE_F32:
+        return "f32";
+    case GGML_TYPE_F16:
+        return "f16";
+    case GGML_TYPE_BF16:
+        return "bf16";
+    case GGML_TYPE_I32:
+        return "i32";
+    case GGML_TYPE_Q4_0:
+    case GGML_TYPE_Q4_1:
+    case GGML_TYPE_Q5_0:
+    case GGML_TYPE_Q5_1:
+    case GGML_TYPE_Q8_0:
+    case GGML_TYPE_Q2_K:
+    case GGML_TYPE_Q3_K:
+    case GGML_TYPE_Q4_K:
+    case GGML_TYPE_Q5_K:
+    case GGML_TYPE_Q6_K:
+    case GGML_TYPE_IQ4_NL:
+    case GGML_TYPE_IQ4_XS:
+    case GGML_TYPE_MXFP4:
+        return ggml_type_name(type); /* GGUF's names are the pack's */
+    default:
+        return NULL;
+    }
+}
+
+struct kernel_name named(const char *before, enum ggml_type type)
+{
+    struct kernel_name name = {""};
+    const char *suffix = type_name(type);
+
+    if (suffix)
+        (void)snprintf(name.text, sizeof(name.text), "%s_%s", before, suffix);
+    return name;
+}
+
+struct kernel_name named_as(const struct ggml_tensor *t)
+{
+    struct kernel_name name;
+
+    (void)snprintf(name.text, sizeof(name.text), "ggml_%s", ggml_op_desc(t));
+    for (char *c = name.text; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return name;
+}
+
+/* ---- tensors ---- */
+
+bool is_f32(const struct ggml_tensor *t)
+{
+    return t->type == GGML_TYPE_F32;
+}
+
+bool same_type(const struct ggml_tensor *a, const struct ggml_tensor *b)
+{
+    return a->type == b->type;
+}
+
+bool has_rows(const struct ggml_tensor *t)
+{
+    return t->nb[0] == ggml_type_size(t->type);
+}
+
+bool is_matrix(const struct ggml_tensor *t)
+{
+    return has_rows(t) && t->nb[1] == ggml_row_size(t->type, t->ne[0]);
+}
+
+const char *at(const struct ggml_tensor *t, int64_t i2, int64_t i3)
+{
+    return t->data ? (const char *)t->data + (size_t)i2 * t->nb[2] +
+                         (size_t)i3 * t->nb[3]
+                   : NULL;
+}
+
+float param_f32(const struct ggml_tensor *t, size_t i)
+{
+    float value;
+
+    memcpy(&value, &t->op_params[i], sizeof(value));
+    return value;
+}
+
+kpk_ggml_tensor view_of(const struct ggml_tensor *t)
+{
+    kpk_ggml_tensor v = {.data = t->data};
+
+    for (size_t d = 0; d < 4; d++) {
+        v.ne[d] = (uint32_t)t->ne[d];
+        v.nb[d] = (int64_t)t->nb[d];
+    }
+    return v;
+}
+
+uint64_t count_rows(const kpk_ggml_tensor *v)
+{
+    return (uint64_t)v->ne[1] * v->ne[2] * v->ne[3];
+}
+
+uint64_t count(const kpk_ggml_tensor *v)
+{
+    return v->ne[0] * count_rows(v);
+}
+
+static void set_dim(kpk_ggml_tensor *v, size_t d, uint32_t ne, int64_t nb)
+{
+    v->ne[d] = ne;
+    v->nb[d] = nb;
+}
+
+/* Whether dimension d is the continuation of dimension `before`. */
+static bool continues(const kpk_ggml_tensor *v, const kpk_ggml_tensor *to,
+                      size_t before, size_t d)
+{
+    return v->ne[before] == to->ne[before] && v->ne[d] == to->ne[d] &&
+           v->nb[d] == v->nb[before] * v->ne[before];
+}
+
+void join_dims(size_t n, kpk_ggml_tensor *const *views)
+{
+    kpk_ggml_tensor *to = views[0];
+    size_t last = 0;
+
+    for (size_t i = 1; i < n; i++)
+        for (size_t d = 0; d < 4; d++)
+            if (views[i]->ne[d] == 1)
+                set_dim(views[i], d, to->ne[d], 0);
+    for (size_t d = 1; d < 4; d++) {
+        bool joins = true;
+
+        if (to->ne[d] == 1)
+            continue;
+        for (size_t i = 0; i < n; i++)
+            joins = joins && continues(views[i], to, last, d);
+        if (!joins && to->ne[last] != 1)
+            last++;
+        for (size_t i = n; i-- > 0;) /* the first one is asked to the end */
+            if (joins)
+                views[i]->ne[last] *= views[i]->ne[d];
+            else
+                set_dim(views[i], last, views[i]->ne[d], views[i]->nb[d]);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t d = last + 1; d < 4; d++)
+            set_dim(views[i], d, 1, 0);
+}
+
+bool converted(struct run *run, const struct ggml_tensor *x,
+               enum ggml_type type, struct ggml_tensor *out)
+{
+    kpk_ggml_tensor from = view_of(x), to;
+
+    *out = *x;
+    out->type = type;
+    out->nb[0] = ggml_type_size(type);
+    for (size_t d = 1; d < 4; d++)
+        out->nb[d] = out->nb[d - 1] * (size_t)x->ne[d - 1];
+    out->data = scratch(run, out->nb[3] * (size_t)x->ne[3]);
+    to = view_of(out);
+    if (ggml_is_quantized(x->type)) {
+        const kpk_ggml_tensor ids = {.ne = {1, 1, 1, 1}};
+
+        return type == GGML_TYPE_F32 && has_rows(x) &&
+               launch(run, named("ggml_get_rows", x->type).text, count(&to) / 4,
+                      0, KPK_ARGS(from, ids, to));
+    }
+    join_dims(2, (kpk_ggml_tensor *[]){&to, &from});
+    return launch(run, named(named("ggml_copy", x->type).text, type).text,
+                  count(&to), 0, KPK_ARGS(from, to));
+}

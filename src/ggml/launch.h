@@ -1,0 +1,69 @@
+/* launch.h - how ops.c and products.c look at tensors and make launches */
+#ifndef KPK_GGML_LAUNCH_H
+#define KPK_GGML_LAUNCH_H
+
+#include "ops.h"
+
+#include <kpack/candle.h>
+#include <kpack/candle/ggml_tensor.h>
+
+/* Launches that one node may take; more of them are slower than the CPU. */
+enum { MOST_LAUNCHES = 256 };
+
+/* ---- launches: made if run->launching, else asked for ---- */
+
+/* At the recommended shape for n and columns (kpk_kernel_shape()). false also
+ * if the pack has no such kernel. */
+bool launch(const struct run *run, const char *name, uint64_t n,
+            uint64_t columns, const kpk_arg *args, size_t nargs);
+bool launch_copy(const struct run *run, void *to, const void *from,
+                 size_t nbytes);
+/* Memory for this node, other for each call. NULL without launching. */
+void *scratch(struct run *run, size_t nbytes);
+
+/* ---- names of kernels ---- */
+
+struct kernel_name {
+    char text[64];
+};
+
+/* The pack's name of a type; NULL if it has none. */
+const char *type_name(enum ggml_type type);
+/* NAME_TYPE, "" if the pack has no such type */
+struct kernel_name named(const char *before, enum ggml_type type);
+/* ggml_OP of a node, its operation, function or gate in small letters */
+struct kernel_name named_as(const struct ggml_tensor *t);
+
+/* ---- tensors ---- */
+
+bool is_f32(const struct ggml_tensor *t);
+bool same_type(const struct ggml_tensor *a, const struct ggml_tensor *b);
+/* A row's elements, or blocks, lie one behind the other. */
+bool has_rows(const struct ggml_tensor *t);
+/* So do a matrix's rows; matrices may lie anywhere. */
+bool is_matrix(const struct ggml_tensor *t);
+const char *at(const struct ggml_tensor *t, int64_t i2, int64_t i3);
+float param_f32(const struct ggml_tensor *t, size_t i);
+
+/* As the kernels of module ggml take a tensor. */
+kpk_ggml_tensor view_of(const struct ggml_tensor *t);
+uint64_t count(const kpk_ggml_tensor *v);
+uint64_t count_rows(const kpk_ggml_tensor *v);
+/*
+ * Joins dimensions that lie one behind the other in all views. The others are
+ * of the first one's shape, or repeated to fill it.
+ */
+void join_dims(size_t n, kpk_ggml_tensor *const *views);
+
+/* A node's whole tensor as contiguous numbers of another type, in scratch
+ * memory; false if no kernel makes that. */
+bool converted(struct run *run, const struct ggml_tensor *x,
+               enum ggml_type type, struct ggml_tensor *out);
+
+/* ---- products.c, attention.c ---- */
+
+bool mul_mat(struct run *run, const struct ggml_tensor *t);
+bool mul_mat_id(struct run *run, const struct ggml_tensor *t);
+bool attention(struct run *run, const struct ggml_tensor *t);
+
+#endif

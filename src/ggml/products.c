@@ -1,0 +1,183 @@
+/* products.c - products of matrices */
+#include "launch.h"
+
+#include <kpack/candle/gemm_plan.h>
+
+#include <stdio.h>
+
+/* A product of one matrix; columns are f32, or Q8_1 made of them. */
+struct product {
+    enum ggml_type type;
+    const void *matrix, *in;
+    void *out;
+    int32_t columns, rows, n;
+};
+
+/* Products read rows of a multiple of 512 elements. */
+static int32_t padded(int32_t columns)
+{
+    return (columns + 511) / 512 * 512;
+}
+
+/* `blocks` is memory for the columns as Q8_1. */
+static bool product(struct run *run, const struct product *p, void *blocks)
+{
+    enum { MOST_COLUMNS = 8 };
+    const bool quantized = ggml_is_quantized(p->type);
+    const int32_t in_columns = quantized ? padded(p->columns) : p->columns;
+    const void *in = quantized ? blocks : p->in;
+    char name[64];
+
+    if (quantized &&
+        !launch(run, "quantize_q8_1_quants", (uint64_t)in_columns,
+                (uint64_t)p->n, KPK_ARGS(p->in, in, p->columns, in_columns)))
+        return false;
+    if (p->n > MOST_COLUMNS)
+        return launch(run, named("mul_mat", p->type).text, (uint64_t)p->rows,
+                      (uint64_t)p->n,
+                      KPK_ARGS(p->matrix, in, p->out, p->columns, p->rows, p->n,
+                               in_columns, p->rows));
+    (void)snprintf(name, sizeof(name), "mul_mat_vec_%s_%s_cuda%d",
+                   type_name(p->type), quantized ? "q8_1" : "f32", p->n);
+    return launch(run, name, (uint64_t)p->rows, 0,
+                  KPK_ARGS(p->matrix, in, p->out, p->columns, p->rows,
+                           in_columns, p->rows));
+}
+
+/* A matrix of f32 whose rows or columns are contiguous: elements from one to
+ * the next, 0 if neither are. */
+static int64_t lead_f32(const struct ggml_tensor *t, bool *transposed)
+{
+    const size_t stride = t->nb[0] == sizeof(float) ? t->nb[1] : t->nb[0];
+
+    *transposed = t->nb[0] != sizeof(float);
+    if ((*transposed && t->nb[1] != sizeof(float)) ||
+        stride / sizeof(float) > UINT32_MAX)
+        return 0;
+    return (int64_t)(stride / sizeof(float));
+}
+
+/* Columns times the matrix's transpose. Matrices that follow each other in
+ * dimension 2, or share one of m, are a batch. */
+static bool mul_mat_f32(struct run *run, const struct ggml_tensor *t)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    const int64_t share2 = x->ne[2] / m->ne[2], share3 = x->ne[3] / m->ne[3];
+    const int64_t batch = share2 == 1 ? x->ne[2] : share2;
+    bool x_transposed, m_transposed;
+    const int64_t lda = lead_f32(x, &x_transposed);
+    const int64_t ldb = lead_f32(m, &m_transposed);
+    const kpk_gemm_product matrices = {.type = KPK_GEMM_F32,
+                                       .trans_a = x_transposed,
+                                       .trans_b = !m_transposed,
+                                       .m = (uint32_t)x->ne[1],
+                                       .n = (uint32_t)m->ne[1],
+                                       .k = (uint32_t)m->ne[0],
+                                       .batch = (uint32_t)batch};
+    kpk_gemm_plan plan;
+
+    if (!lda || !ldb || !is_f32(x) ||
+        x->ne[2] / batch * x->ne[3] > MOST_LAUNCHES || x->ne[1] > UINT32_MAX ||
+        m->ne[1] > UINT32_MAX || m->ne[0] > UINT32_MAX || batch > UINT16_MAX ||
+        kpk_gemm_choose(run->inst, &kpk_module_gemm, &matrices, 0, &plan) !=
+            KPK_OK)
+        return false;
+    if (!run->launching)
+        return true;
+    for (int64_t i3 = 0; i3 < x->ne[3]; i3++)
+        for (int64_t i2 = 0; i2 < x->ne[2]; i2 += batch) {
+            const kpk_gemm_operands operands = {
+                .a = at(x, i2, i3),
+                .b = at(m, i2 / share2, i3 / share3),
+                .c = (void *)at(t, i2, i3),
+                .lda = (uint32_t)lda,
+                .ldb = (uint32_t)ldb,
+                .ldc = (uint32_t)m->ne[1],
+                .stride_a = (int64_t)(x->nb[2] / sizeof(float)),
+                .stride_b =
+                    share2 == 1 ? (int64_t)(m->nb[2] / sizeof(float)) : 0,
+                .stride_c = (int64_t)(t->nb[2] / sizeof(float)),
+                .alpha = 1};
+
+            if (!gpu_check(kpk_gemm_launch(run->inst, &matrices, &plan,
+                                           &operands, NULL, run->stream),
+                           "a product"))
+                return false;
+        }
+    return true;
+}
+
+/* Weights without gaps by module quantized: a launch for each matrix. */
+static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
+                            const struct ggml_tensor *x)
+{
+    const struct ggml_tensor *m = t->src[0];
+    const int64_t share2 = x->ne[2] / m->ne[2], share3 = x->ne[3] / m->ne[3];
+    void *blocks;
+
+    if (!type_name(m->type) || m->type == GGML_TYPE_I32 || !is_matrix(m) ||
+        x->ne[2] * x->ne[3] > MOST_LAUNCHES || m->ne[0] > INT32_MAX - 512 ||
+        m->ne[1] > INT32_MAX || x->ne[1] > UINT16_MAX)
+        return false;
+    blocks = scratch(run, (size_t)padded((int32_t)m->ne[0]) / 32 * 36 *
+                              (size_t)x->ne[1]);
+    for (int64_t i3 = 0; i3 < x->ne[3]; i3++)
+        for (int64_t i2 = 0; i2 < x->ne[2]; i2++) {
+            const struct product p = {.type = m->type,
+                                      .matrix = at(m, i2 / share2, i3 / share3),
+                                      .in = at(x, i2, i3),
+                                      .out = (void *)at(t, i2, i3),
+                                      .columns = (int32_t)m->ne[0],
+                                      .rows = (int32_t)m->ne[1],
+                                      .n = (int32_t)x->ne[1]};
+
+            if (!product(run, &p, blocks))
+                return false;
+        }
+    return true;
+}
+
+/* Any strides and batches in one launch, 32 threads an element. */
+static bool mul_mat_any(struct run *run, const struct ggml_tensor *t,
+                        const struct ggml_tensor *chosen)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    const kpk_ggml_tensor left = view_of(m), right = view_of(x);
+    const kpk_ggml_tensor ids =
+        chosen ? view_of(chosen) : (kpk_ggml_tensor){.ne = {1, 1, 1, 1}};
+    const kpk_ggml_tensor out = view_of(t);
+
+    return (!ggml_is_quantized(m->type) || has_rows(m)) &&
+           launch(run, named(named("ggml_mul_mat", m->type).text, x->type).text,
+                  count(&out), 0, KPK_ARGS(left, right, ids, out));
+}
+
+/* Few elements of many matrices, as in attention by products. */
+static bool is_small(const struct ggml_tensor *t)
+{
+    return t->ne[1] <= 8 && t->ne[2] * t->ne[3] > 4;
+}
+
+bool mul_mat(struct run *run, const struct ggml_tensor *t)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    struct ggml_tensor columns = *x;
+
+    if (is_small(t) && mul_mat_any(run, t, NULL))
+        return true;
+    if (is_f32(m) && mul_mat_f32(run, t))
+        return true;
+    run->scratch_used = 0;
+    if (!is_f32(m) && is_matrix(m) &&
+        ((is_f32(x) && is_matrix(x)) ||
+         converted(run, x, GGML_TYPE_F32, &columns)) &&
+        mul_mat_weights(run, t, &columns))
+        return true;
+    run->scratch_used = 0;
+    return mul_mat_any(run, t, NULL);
+}
+
+bool mul_mat_id(struct run *run, const struct ggml_tensor *t)
+{
+    return t->src[2]->type == GGML_TYPE_I32 && mul_mat_any(run, t, t->src[2]);
+}
