@@ -33,10 +33,10 @@ bench-peer: $(PEER_LIB) ## time products and convolutions beside torch's on an N
 	@$(PEER_PYTHON) -B tests/bench/peer/peer.py $(PEER_LIB) $(filter gemm conv,$(BENCH))
 .PHONY: bench-peer
 
-# Experts, random numbers and fused steps, by their cubins. PEER is a folder of
+# Experts, random numbers, fused steps and long sorts, by their cubins. PEER is a folder of
 # candle's: steps.py says which.
-STEPS := moe random fused
-bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random numbers and fused steps beside candle's and torch's (PEER=FOLDER, PEER_PYTHON=PYTHON with torch)
+STEPS := moe random fused sort
+bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random numbers, fused steps and long sorts beside candle's and torch's (PEER=FOLDER, PEER_PYTHON=PYTHON with torch)
 	@$(PEER_PYTHON) -B tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
 .PHONY: bench-steps
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""steps.py [--old DIR]... OURS CANDLE [moe] [random] [fused] - modules moe, random
-and fused beside candle's kernels and torch's, on one NVIDIA GPU
+"""steps.py [--old DIR]... OURS CANDLE [moe] [random] [fused] [sort] - modules moe,
+random, fused and sort beside candle's kernels and torch's, on one NVIDIA GPU
 
 OURS and CANDLE are folders of cubins, made by nvcc: of the pack's modules, and of
 candle-kernels' src/{binary,unary,affine,reduce}.cu and src/moe/*.cu. --old names
@@ -351,6 +351,41 @@ def time_random(ours, _):
         del out
 
 
+# ---- long rows ---------------------------------------------------------------
+
+
+def sort_steps(cubins, name, x, dst, items):
+    """The launches of kpk_sort_launch() (sort_rows.h)."""
+    rows, columns = x.shape
+    at, other = items
+
+    def start(kernel, *args):
+        row = cubins.row(kernel)
+        grid = (div_up(columns, int(row["grid_x_each"])), rows)
+        launch(cubins.find(kernel), grid, (int(row["block_x"]),), 0, *args)
+
+    start(name.replace("asort", "asort_tiles"), x, at, columns)
+    run = int(cubins.row("asort_tiles_" + name[6:])["grid_x_each"])
+    while run < columns:
+        start("asort_merge_wide", at, other, dst if columns - run <= run else None, columns, run)
+        at, other, run = other, at, 2 * run
+
+
+def time_sort(ours, _):
+    print("\nlong rows, descending; torch's sort, values too")
+    for dtype in (F32, BF16):
+        name = "asort_desc_" + TYPES[dtype]
+        for rows, columns in ((1, 8192), (1, 32000), (1, 49152), (1, 128256), (1, 256000), (16, 32000), (16, 128256), (64, 128256)):
+            x = random(rows, columns, dtype=dtype)
+            items = [torch.empty(rows, columns, device="cuda", dtype=torch.int64) for _ in range(2)]
+            dst = torch.empty(rows, columns, device="cuda", dtype=torch.int32)
+            sides = [(label, lambda i, c=c: sort_steps(c, name, x, dst, items)) for label, c in ours
+                     if c.find("asort_merge_wide")]
+            sides.append(("torch", lambda _: torch.sort(x, stable=True, descending=True)))
+            compare(f"{name} {rows} x {columns}", sides, 10, difference=lambda: str(
+                (dst != torch.sort(x, stable=True, descending=True).indices).sum().item()))
+
+
 # ---- steps of language models ------------------------------------------------
 
 
@@ -505,7 +540,7 @@ def main():
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     ours = [("ours", Cubins(options.ours))] + [(pathlib.Path(o).name, Cubins(o)) for o in options.old]
     candle = Cubins(options.candle)
-    known = {"moe": time_moe, "random": time_random, "fused": time_fused}
+    known = {"moe": time_moe, "random": time_random, "fused": time_fused, "sort": time_sort}
     for module in options.modules or known:
         known[module](ours, candle)
 
