@@ -298,41 +298,55 @@ template <class F> DEV bool all_are_finite(u32 *words, bool finite)
 
 /* makes the tile; false if a result is not finite */
 #if KPK_SM >= 90
-template <class F, int Rows, int Cols, int Passes>
-DEV bool mat_mul_tile(const MatMul &m)
+/* Each columns at a time, of the up to Cols columns of the tile */
+template <class F, int Rows, int Each, int Cols>
+DEV bool mat_mul_bulk(typename TileBulk<F, Rows, Each>::Lds &lds,
+                      const MatMul &m)
 {
-    typedef TileBulk<F, Rows, Cols / Passes> Bulk;
-    __shared__ union {
-        typename Bulk::Lds bulk;
-        TileLds<F, Rows, Cols / Passes> steps;
-    } lds;
+    typedef TileBulk<F, Rows, Each> Bulk;
     const size_t row_bytes = (size_t)m.nblocks * F::bytes;
     bool finite = true;
     int done = 0;
 
-    if (F::bytes % 2 != 0 || !is_aligned(m.x, 16) || !is_aligned(m.y, 16) ||
-        m.y_stride % 16 != 0) {
-        finite = mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(
-            lds.steps, m);
-        return all_are_finite<F>(lds.steps.x, finite);
-    }
-    if (threadIdx.x == 0 && threadIdx.y == 0)
-        barrier_init(&lds.bulk.arrived, 128);
-    __syncthreads();
+    Bulk::begin(lds);
     NO_UNROLL
-    for (int pass = 0; pass < Passes; pass++) {
+    for (int col0 = m.col0; col0 < min_of(m.col0 + Cols, m.ncols);
+         col0 += Each) {
         const Bulk tile = {{m.x, row_bytes, row_bytes * (size_t)m.nrows, m.row0,
                             min_of(m.nrows, m.dst_stride)},
                            m.y,
                            m.y_stride,
-                           m.col0 + pass * (Cols / Passes),
+                           col0,
                            m.ncols,
                            m.nblocks * (F::elems / 32)};
 
-        if (tile.col0 < m.ncols)
-            done = tile.run(lds.bulk, m.dst, m.dst_stride, done, finite);
+        done = tile.run(lds, m.dst, m.dst_stride, done, finite);
     }
-    return all_are_finite<F>(reinterpret_cast<u32 *>(lds.bulk.x), finite);
+    return finite;
+}
+
+template <class F, int Rows, int Cols, int Passes>
+DEV bool mat_mul_tile(const MatMul &m)
+{
+    /* one pass of few columns, or two where all take 128 */
+    constexpr int each = Cols / Passes;
+    constexpr int most_few = few_tile_cols * (each > 64 ? 2 : 1);
+    __shared__ union {
+        typename TileBulk<F, Rows, each>::Lds bulk;
+        typename TileBulk<F, Rows, few_tile_cols>::Lds few;
+        TileLds<F, Rows, each> steps;
+    } lds;
+    bool finite = true;
+
+    if (F::bytes % 2 != 0 || !is_aligned(m.x, 16) || !is_aligned(m.y, 16) ||
+        m.y_stride % 16 != 0)
+        finite = mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(
+            lds.steps, m);
+    else if (m.ncols - m.col0 <= most_few)
+        finite = mat_mul_bulk<F, Rows, few_tile_cols, most_few>(lds.few, m);
+    else
+        finite = mat_mul_bulk<F, Rows, each, Cols>(lds.bulk, m);
+    return all_are_finite<F>(lds.steps.x, finite);
 }
 #else
 template <class F, int Rows, int Cols, int Passes>

@@ -4,14 +4,17 @@
 #include "nvidia/copy/bulk_rows.h"
 #include "nvidia/unit/q8_1_mma.h"
 
+constexpr int few_tile_cols = 16;
+
 /*
  * K goes by in stages of `blocks` Q8_1 blocks. The copy engine brings a stage's
  * bytes of all rows and columns to LDS as they are; two workgroups share a
  * multiprocessor, and one multiplies while the other waits. A warp takes 32
  * rows by up to 64 columns and unpacks its rows' quants straight into the
- * operands of mma.
+ * operands of mma. Few columns leave LDS for a second stage, which is on its
+ * way while the first is multiplied.
  */
-template <class F, int Rows, int Cols, int Blocks> struct TileBulkLds {
+template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
     static constexpr int x_stride = BulkRows<F, Blocks>::stride;
     static constexpr int y_stride = lds_stride(Blocks * Q8_1::bytes);
 
@@ -21,17 +24,27 @@ template <class F, int Rows, int Cols, int Blocks> struct TileBulkLds {
 };
 
 template <class F, int Rows, int Cols> struct TileBulk {
+    static constexpr int lds_nbytes = 48 * 1024;
+    static constexpr int wanted = Cols <= few_tile_cols ? 2 : 1;
     /* in a stage, if there is LDS for them; K formats have 8 to a block */
     static constexpr int blocks =
-        F::elems == 256 || sizeof(TileBulkLds<F, Rows, Cols, 8>) <= 48 * 1024
+        F::elems == 256 ||
+                wanted * sizeof(TileBulkStage<F, Rows, Cols, 8>) <= lds_nbytes
             ? 8
             : 4;
 
     typedef BulkRows<F, blocks> XRows;
-    typedef TileBulkLds<F, Rows, Cols, blocks> Lds;
+    typedef TileBulkStage<F, Rows, Cols, blocks> Stage;
+
+    static constexpr int slots =
+        wanted * sizeof(Stage) <= lds_nbytes ? wanted : 1;
+
+    struct Lds {
+        Stage stages[slots];
+    };
 
     static constexpr int y_bytes = blocks * Q8_1::bytes;
-    static constexpr int y_stride = Lds::y_stride;
+    static constexpr int y_stride = Stage::y_stride;
     static constexpr int row_warps = Rows / 32;
     static constexpr int warp_cols = Cols / (4 / row_warps);
     static constexpr int tiles = warp_cols / 8;
@@ -44,7 +57,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
     int col0, ncols, nblocks; /* Q8_1 blocks of a row */
 
     /* brings a stage to LDS, each warp its part */
-    DEV_MEMBER void copy_stage(Lds &lds, int stage) const
+    DEV_MEMBER void copy_stage(Stage &lds, int stage) const
     {
         constexpr int each_rows = Rows / 4, each_cols = Cols / 4;
         const int warp = (int)threadIdx.y;
@@ -73,7 +86,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
                        x_total + (cols > 0 ? (u32)cols * y_size : 0));
     }
 
-    DEV_MEMBER void multiply_stage(float (&acc)[2][tiles][4], const Lds &lds,
+    DEV_MEMBER void multiply_stage(float (&acc)[2][tiles][4], const Stage &lds,
                                    int stage) const
     {
         const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x & 3;
@@ -103,6 +116,15 @@ template <class F, int Rows, int Cols> struct TileBulk {
         return (int)threadIdx.y / row_warps * warp_cols;
     }
 
+    static DEV_MEMBER void begin(Lds &lds)
+    {
+        if (threadIdx.x == 0 && threadIdx.y == 0)
+            UNROLL
+        for (int i = 0; i < slots; i++)
+            barrier_init(&lds.stages[i].arrived, 128);
+        __syncthreads();
+    }
+
     /*
      * dst[col * dst_stride + row] for the tile. `done` counts the stages that
      * went through this LDS before; returns the new count. `finite` stays true
@@ -121,13 +143,26 @@ template <class F, int Rows, int Cols> struct TileBulk {
             for (int i = 0; i < 4; i++)
                 acc[0][n][i] = acc[1][n][i] = 0.0f;
         }
+        const auto fill = [&](int stage) {
+            const int slot = (done + stage) % slots;
+
+            if (stage < stages)
+                copy_stage(lds.stages[slot], stage);
+        };
+
+        if (done > 0)
+            __syncthreads(); /* the stages before are read */
+        for (int stage = 0; stage < slots - 1; stage++)
+            fill(stage);
         NO_UNROLL
         for (int stage = 0; stage < stages; stage++) {
-            if (done + stage > 0)
+            Stage &now = lds.stages[(done + stage) % slots];
+
+            if (stage > 0)
                 __syncthreads(); /* the stage before is read */
-            copy_stage(lds, stage);
-            barrier_wait(&lds.arrived, (u32)(done + stage));
-            multiply_stage(acc, lds, stage);
+            fill(stage + slots - 1);
+            barrier_wait(&now.arrived, (u32)((done + stage) / slots));
+            multiply_stage(acc, now, stage);
         }
         if constexpr (F::tile_bias == Bias::stored_sum) {
             float zeros = 0;
