@@ -69,4 +69,7 @@ const char *stand_in(void);
 /* In a child, whose devices are simulated: groups of one process by it. */
 void run_by_library(uint32_t n);
 
+/* In a child, on this machine's GPUs: by its RCCL or NCCL. */
+void run_by_own_library(uint32_t n);
+
 #endif

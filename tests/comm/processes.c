@@ -35,6 +35,7 @@ static struct shared {
 } * shared;
 
 static bool by_library; /* whatever the GPUs reach */
+static bool simulated;
 
 struct caller {
     struct meeting *meeting;
@@ -77,14 +78,14 @@ static void open_over(struct group *g, struct caller *c, int device,
     void *buffers[MOST] = {0};
 
     options.limit_ms = limit_ms;
+    options.by_library = by_library && !simulated;
     g->n = c->meeting->n;
     open_rank(g, c->rank, device);
     buffers[c->rank] = g->ranks[c->rank].in;
     need(kpk_comm_open_rank(g->ranks[c->rank].inst, c->rank, g->n, &options,
                             gather, c, &g->comm),
          "opening a rank");
-    check(strncmp(kpk_comm_engine(g->comm),
-                  by_library ? "RCCL " : "module comm", 5) == 0,
+    check(strstr(kpk_comm_engine(g->comm), by_library ? "CCL " : "module comm"),
           "the engine");
     need(kpk_comm_register(g->comm, buffers, OUT_NBYTES), "registering");
 }
@@ -146,7 +147,7 @@ static const char faults[] = "hipExtMallocWithFlags:1=hipErrorOutOfMemory,"
                              "hipIpcOpenMemHandle:1=hipErrorOutOfMemory";
 
 /* One rank has other options, then no memory, then no way: all fail. */
-static void check_refusals(struct caller *c, bool simulated)
+static void check_refusals(struct caller *c)
 {
     static const char *const why[][2] = {
         /* what rank 1 says, what the others say */
@@ -202,14 +203,13 @@ static void survive(struct group *g, uint32_t rank, uint32_t killed,
     close_over(&again, c.rank);
 }
 
-static void be_rank(bool simulated, uint32_t rank, uint32_t killed,
-                    uint32_t limit_ms)
+static void be_rank(uint32_t rank, uint32_t killed, uint32_t limit_ms)
 {
     struct caller c = {&shared->first, rank};
     struct group g = {.n = 0};
 
     if (killed == NOBODY && !by_library)
-        check_refusals(&c, simulated);
+        check_refusals(&c);
     open_over(&g, &c, (int)rank, limit_ms);
     if (killed == NOBODY) {
         work(&g, rank);
@@ -232,13 +232,15 @@ static void start(const char *devices, const char *library, uint32_t rank,
         (void)setenv("KPK_SIM_DEVICES", devices, 1);
     if (devices && !library && killed == NOBODY && rank == 1)
         (void)setenv("KPK_SIM_FAULTS", faults, 1);
-    (void)setenv("KPK_RCCL_LIBRARY", library ? library : "/nowhere", 1);
+    if (devices)
+        (void)setenv("KPK_RCCL_LIBRARY", library ? library : "/nowhere", 1);
     by_library = library != NULL;
-    if (library && rank == 1) /* why the library is needed */
+    simulated = devices != NULL;
+    if (devices && library && rank == 1) /* why the library is needed */
         (void)setenv("KPK_SIM_FAULTS",
                      "hipIpcOpenMemHandle=hipErrorInvalidValue", 1);
     passed = failed = 0;
-    be_rank(devices != NULL, rank, killed, limit_ms);
+    be_rank(rank, killed, limit_ms);
     atomic_fetch_add(&shared->passed, passed);
     atomic_fetch_add(&shared->failed, failed);
     fflush(stdout);

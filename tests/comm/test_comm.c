@@ -2,7 +2,8 @@
  *
  * On simulated GPUs it runs once for each processor of KPK_SIM_DEVICES, with
  * so many devices of it, in processes of their own: the runtime reads the
- * variable once. A machine with GPUs runs it on all of them. With
+ * variable once. A machine with GPUs runs it on them,
+ * and through the library of KPK_NCCL_LIBRARY or KPK_RCCL_LIBRARY. With
  * FULL=1 every processor runs every number of ranks.
  *
  * Ends with "N passed, M failed".
@@ -302,6 +303,8 @@ int main(void)
     const char *listed = getenv("KPK_SIM_DEVICES");
     char *targets = listed ? strdup(listed) : NULL;
     const uint32_t count = listed ? 0 : devices_here();
+    const char *nccl = getenv("KPK_NCCL_LIBRARY");
+    const char *own = nccl ? nccl : getenv("KPK_RCCL_LIBRARY");
     unsigned nth = 0;
 
     for (char *t = targets ? strtok(targets, ",") : NULL; t;
@@ -314,8 +317,14 @@ int main(void)
         nth++;
     }
     free(targets);
-    for (uint32_t ranks = 2; ranks <= MOST && ranks <= count; ranks *= 2)
+    for (uint32_t ranks = 2; ranks <= MOST && ranks <= count; ranks *= 2) {
         run_on("", ranks);
+        if (!own)
+            continue;
+        where = own;
+        run_apart(NULL, run_by_own_library, ranks);
+        run_processes(NULL, own, ranks);
+    }
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;
 }
