@@ -236,7 +236,7 @@ static void start(const char *devices, const char *library, uint32_t rank,
         (void)setenv("KPK_RCCL_LIBRARY", library ? library : "/nowhere", 1);
     by_library = library != NULL;
     simulated = devices != NULL;
-    if (devices && library && rank == 1) /* why the library is needed */
+    if (devices && library) /* why the library is needed */
         (void)setenv("KPK_SIM_FAULTS",
                      "hipIpcOpenMemHandle=hipErrorInvalidValue", 1);
     passed = failed = 0;
