@@ -864,52 +864,6 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
     return st;
 }
 
-kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
-                               uint32_t root, const void *const *in,
-                               void *const *out, void *const *streams)
-{
-    kpk_status st = KPK_OK;
-
-    if (!comm || !plan || !in || !out || !streams)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: %s is NULL",
-                          !comm   ? "comm"
-                          : !plan ? "plan"
-                          : !in   ? "in"
-                          : !out  ? "out"
-                                  : "streams");
-    if (comm->party.gather)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: other ranks are "
-                                       "other processes'");
-    if (comm->engine)
-        st = kpk_i_collectives_begin(comm->insts[0]);
-    if (st != KPK_OK)
-        return st;
-    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
-        st = kpk_comm_launch(comm, plan, r, root, in[r], out[r], streams[r]);
-    return comm->engine ? kpk_i_collectives_end(comm->insts[0], st) : st;
-}
-
-/* Notes the first wait in vain, which ends the group. */
-static void end_group(kpk_comm *comm, uint32_t rank, uint32_t missed)
-{
-    uint32_t none = 0;
-
-    (void)atomic_compare_exchange_strong(&comm->missed, &none,
-                                         rank << 16 | missed);
-}
-
-/* Of a library; a rank that has ended ends the group. */
-static kpk_status check_library(kpk_comm *comm, uint32_t rank)
-{
-    kpk_status st = usable(comm, "kpk_comm_check");
-
-    if (st == KPK_OK)
-        st = kpk_i_collectives_state(comm->insts[rank], comm->library[rank]);
-    if (st != KPK_OK)
-        end_group(comm, rank, SOME);
-    return st;
-}
-
 /* ---- sums with a residual and a norm ------------------------------------ */
 
 /* Bytes from a row to the next in a workspace: whole lines. */
@@ -962,10 +916,11 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
                           (int)type);
     if (comm->engine)
         return kpk_i_fail(KPK_ERR_UNSUPPORTED,
-                          "kpk_comm_choose_norm: the group goes through %s, "
-                          "which adds no norm: call kpk_comm_launch(), then a "
-                          "kernel of module fused",
+                          "kpk_comm_choose_norm: this group goes through %s, "
+                          "which has sums alone: call kpk_comm_launch(), then "
+                          "a kernel of module fused",
                           comm->engine);
+    plan.type = type;
     plan.element_nbytes = types[type].nbytes;
     plan.registered = !is_small(comm, n * plan.element_nbytes);
     st = check_norm(comm, &plan);
@@ -1035,6 +990,8 @@ static kpk_status check_norm_call(const kpk_comm *comm,
                           "kpk_comm_norm: the group has no rank "
                           "%lu",
                           (unsigned long)rank);
+    if (!comm->insts[rank])
+        return of_another_process("kpk_comm_norm", rank);
     if (plan->n && (!n->in || !n->sum || !n->out))
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_norm: in, sum or out is NULL");
     if (((uintptr_t)n->in | (uintptr_t)n->residual | (uintptr_t)n->sum |
@@ -1044,8 +1001,6 @@ static kpk_status check_norm_call(const kpk_comm *comm,
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_comm_norm: a pointer is not aligned to %d bytes",
                           PIECE);
-    if (!comm->insts[rank])
-        return of_another_process("kpk_comm_norm", rank);
     return usable(comm, "kpk_comm_norm");
 }
 
@@ -1087,6 +1042,52 @@ kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
         n.sum = on_by(n.sum, nbytes);
         n.out = on_by(n.out, out_nbytes);
     }
+    return st;
+}
+
+kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t root, const void *const *in,
+                               void *const *out, void *const *streams)
+{
+    kpk_status st = KPK_OK;
+
+    if (!comm || !plan || !in || !out || !streams)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: %s is NULL",
+                          !comm   ? "comm"
+                          : !plan ? "plan"
+                          : !in   ? "in"
+                          : !out  ? "out"
+                                  : "streams");
+    if (comm->party.gather)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: other ranks are "
+                                       "other processes'");
+    if (comm->engine)
+        st = kpk_i_collectives_begin(comm->insts[0]);
+    if (st != KPK_OK)
+        return st;
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        st = kpk_comm_launch(comm, plan, r, root, in[r], out[r], streams[r]);
+    return comm->engine ? kpk_i_collectives_end(comm->insts[0], st) : st;
+}
+
+/* Notes the first wait in vain, which ends the group. */
+static void end_group(kpk_comm *comm, uint32_t rank, uint32_t missed)
+{
+    uint32_t none = 0;
+
+    (void)atomic_compare_exchange_strong(&comm->missed, &none,
+                                         rank << 16 | missed);
+}
+
+/* Of a library; a rank that has ended ends the group. */
+static kpk_status check_library(kpk_comm *comm, uint32_t rank)
+{
+    kpk_status st = usable(comm, "kpk_comm_check");
+
+    if (st == KPK_OK)
+        st = kpk_i_collectives_state(comm->insts[rank], comm->library[rank]);
+    if (st != KPK_OK)
+        end_group(comm, rank, SOME);
     return st;
 }
 

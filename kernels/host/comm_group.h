@@ -194,15 +194,6 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
                            void *out, void *stream);
 
 /*
- * kpk_comm_launch_all() starts a call on all ranks of a group in one process:
- * in, out, streams [ranks]. Fails as kpk_comm_launch() does. RCCL and NCCL want
- * it in place of kpk_comm_launch() for several ranks from one thread.
- */
-kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
-                               uint32_t root, const void *const *in,
-                               void *const *out, void *const *streams);
-
-/*
  * kpk_comm_choose_norm() plans an all-reduce with the next step of a model: the
  * sum over the ranks, rounded to the type, is added to a residual, and the
  * result's RMS norm goes on, as numbers or as Q8_1 blocks. All ranks get the
@@ -235,6 +226,15 @@ typedef struct kpk_comm_norm_args {
 kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
                          uint32_t rank, const kpk_comm_norm_args *args,
                          void *stream);
+
+/*
+ * kpk_comm_launch_all() starts a call on all ranks of a group in one process:
+ * in, out, streams [ranks]. Fails as kpk_comm_launch() does. RCCL and NCCL want
+ * it in place of kpk_comm_launch() for several ranks from one thread.
+ */
+kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t root, const void *const *in,
+                               void *const *out, void *const *streams);
 
 /*
  * kpk_comm_check() says whether all that a rank has waited for has come, in

@@ -142,6 +142,10 @@ static void check_arguments(struct group *g)
               strstr(kpk_error_message(), "ncclAllReduce of RCCL 2.22.3 (") &&
               strstr(kpk_error_message(), "returned 4, invalid argument"),
           "what the stand-in cannot do");
+    check(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, 1, 4, 0, &plan) ==
+                  KPK_ERR_UNSUPPORTED &&
+              strstr(kpk_error_message(), "goes through RCCL 2.22.3 ("),
+          "a norm by the library");
     check(kpk_comm_register(g->comm, none, 4) == KPK_ERR_ARG, "no buffers");
     check(kpk_comm_sync(g->comm, g->n, NULL) == KPK_ERR_ARG, "no such rank");
 }

@@ -140,6 +140,7 @@ static bool miss(struct group *g, uint32_t c, uint32_t killed,
 {
     char name[48];
     uint32_t wrong = 0;
+    kpk_comm_norm_args norm = {.eps = 1};
     kpk_comm_plan plan;
     void *buffers[MOST];
 
@@ -168,6 +169,12 @@ static bool miss(struct group *g, uint32_t c, uint32_t killed,
                           g->ranks[killed].stream) == KPK_ERR_TIMEOUT &&
               strstr(kpk_error_message(), "Close it and open another one"),
           "a launch after that");
+    norm.in = norm.sum = g->ranks[killed].in;
+    norm.out = g->ranks[killed].out;
+    need(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, 1, 4, 0, &plan), "a plan");
+    check(kpk_comm_norm(g->comm, &plan, killed, &norm,
+                        g->ranks[killed].stream) == KPK_ERR_TIMEOUT,
+          "a norm after that");
     for (uint32_t r = 0; r < g->n; r++)
         buffers[r] = g->ranks[r].in;
     check(kpk_comm_register(g->comm, buffers, 4) == KPK_ERR_TIMEOUT,
