@@ -1,9 +1,15 @@
-# candle.mk - candle's own tests on kpack, by crates of Rust's registry
+# candle.mk - candle's own tests on kpack, and a language model by it, by crates
+# of Rust's registry
 #
 # make check takes none of it: Cargo compiles 200 crates, for minutes.
 
 CANDLE_DEVICES ?= gfx942 gfx1100## processors of make check-candle, or card: the machine's GPU
 CANDLE_BACKEND ?= cuda## candle's backend: cuda, unchanged, or kpack, which a patch adds
-check-candle: $(B)/libkpack.a $(if $(filter card,$(CANDLE_DEVICES)),,sim) ## run candle's GPU tests on kpack (CANDLE_DEVICES=, CANDLE_BACKEND=)
+CANDLE_READY = $(B)/libkpack.a $(if $(filter card,$(CANDLE_DEVICES)),,sim)
+check-candle: $(CANDLE_READY) ## run candle's GPU tests on kpack (CANDLE_DEVICES=, CANDLE_BACKEND=)
 	@tests/candle/$(if $(filter kpack,$(CANDLE_BACKEND)),upstream/)run.py $(B) $(CANDLE_DEVICES)
-.PHONY: check-candle
+
+CANDLE_TEXTS ?= 1## texts that make check-candle-llama reads
+check-candle-llama: $(CANDLE_READY) ## run a model of make model-data by candle on kpack (CANDLE_DEVICES=, CANDLE_TEXTS=)
+	@tests/candle/llama.py $(B) $(MODEL_DATA)/SmolLM2-135M-Instruct.Q4_1.gguf tests/model/data/smollm2.tokens $(CANDLE_TEXTS) $(CANDLE_DEVICES)
+.PHONY: check-candle check-candle-llama

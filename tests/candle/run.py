@@ -22,9 +22,18 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERSION = "0.11.1"
-CRATES = ("candle-core", "candle-nn")
-# The tests of candle's that use a GPU have one of these in their names.
 GPU_TESTS = ("gpu", "cuda", "allocates_twice_when_transferring")
+# candle's crates, and what is in the names of their tests that use a GPU
+CRATES = {"candle-core": GPU_TESTS, "candle-nn": GPU_TESTS,
+          "candle-flash-attn": (), "candle-flash-attn-v3": ()}
+# Crates of this folder, in the place of others by these names.
+OURS = ("cudarc", "candle-kernels", "cudaforge")
+# Tests use it, and the published manifest does not name it.
+LEFT_OUT = """
+[dev-dependencies.candle-nn]
+version = "={version}"
+features = ["cuda"]
+"""
 FETCH = """[package]
 name = "fetch"
 version = "0.0.0"
@@ -66,9 +75,16 @@ def write(path, text):
         file.write(text)
 
 
+def is_fetched(manifest):
+    if not os.path.exists(manifest):
+        return False
+    with open(manifest, encoding="utf-8") as file:
+        return f'\nversion = "{VERSION}"\n' in file.read()
+
+
 def fetch(folder):
     """copies candle's crates out of Cargo's store into folder"""
-    if all(os.path.exists(os.path.join(folder, name, "Cargo.toml"))
+    if all(is_fetched(os.path.join(folder, name, "Cargo.toml"))
            for name in CRATES):
         return
     asks = os.path.join(folder, "fetch")
@@ -83,27 +99,29 @@ def fetch(folder):
             to = os.path.join(folder, package["name"])
             shutil.rmtree(to, ignore_errors=True)
             shutil.copytree(os.path.dirname(package["manifest_path"]), to)
+            if "flash" in package["name"]:
+                with open(os.path.join(to, "Cargo.toml"), "a",
+                          encoding="utf-8") as file:
+                    file.write(LEFT_OUT.format(version=VERSION))
+    lock(folder)
 
 
-def workspace(folder):
-    """a workspace of candle's crates and ours"""
+def workspace(folder, *more):
+    """a workspace of candle's crates, of ours, and of more in the folder"""
     places = {name: name for name in CRATES}
-    for name in ("cudarc", "candle-kernels"):
+    for name in OURS:
         places[name] = os.path.join(HERE, name)
     write(os.path.join(folder, "Cargo.toml"), WORKSPACE.format(
-        members=json.dumps(CRATES), patches="".join(
+        members=json.dumps([*CRATES, *more]), patches="".join(
             f"{name} = {{ path = {json.dumps(path)} }}\n"
             for name, path in places.items()))
           + "".join(PROFILE.format(name=name) for name in CRATES))
-    lock(folder)
 
 
 def lock(folder):
     """candle-core's Cargo.lock without the crates that are replaced"""
     to = os.path.join(folder, "Cargo.lock")
-    if os.path.exists(to):
-        return
-    with open(os.path.join(folder, CRATES[0], "Cargo.lock"),
+    with open(os.path.join(folder, "candle-core", "Cargo.lock"),
               encoding="utf-8") as file:
         head, *packages = file.read().split("[[package]]\n")
     write(to, "[[package]]\n".join([head] + [
@@ -111,11 +129,11 @@ def lock(folder):
         if not re.match(r'name = "(candle-.*|cudarc)"', text)]))
 
 
-def programs(folder, build, crates, feature):
+def programs(folder, build, crates, features):
     """builds candle's tests: a crate's folder, a program and its name, each"""
     env = {**os.environ, "KPACK_DIR": build,
            "CARGO_TARGET_DIR": os.path.join(folder, "target")}
-    words = ["test", "--no-run", "--features", feature, "--lib", "--tests",
+    words = ["test", "--no-run", "--features", features, "--lib", "--tests",
              "--message-format", "json-render-diagnostics"]
     for name in crates:
         words += ["-p", name]
@@ -133,7 +151,7 @@ def results(crate, program, device, build):
     if device != "card":
         env.update(LD_LIBRARY_PATH=os.path.join(build, "sim"),
                    KPK_SIM_DEVICES=f"{device},{device}")
-    words = [program, *GPU_TESTS]
+    words = [program, *CRATES[os.path.basename(crate)]]
     listed = subprocess.run([*words, "--list"], cwd=crate, env=env, text=True,
                             check=True, stdout=subprocess.PIPE).stdout
     names = re.findall(r"^(\S+): test$", listed, re.M)
@@ -159,7 +177,9 @@ def main(build, *devices):
     folder = os.path.join(build, "candle")
     fetch(folder)
     workspace(folder)
-    return judge(list(programs(folder, build, CRATES, "cuda")), build, devices, HERE)
+    return judge(list(programs(folder, build, CRATES,
+                               "candle-core/cuda,candle-nn/cuda")),
+                 build, devices, HERE)
 
 
 def judge(built, build, devices, rows):

@@ -6,6 +6,7 @@
 
 #![allow(non_snake_case)] // candle's names
 
+use crate::own::by_candle;
 use core::ffi::c_void;
 use cudarc::kpack::{arg, current, shape, Arg, Error, Gpu, Kernel};
 
@@ -19,7 +20,7 @@ fn padded(k: i32) -> i32 {
     (k + PADDING - 1) / PADDING * PADDING
 }
 
-fn on_current_device(work: impl FnOnce(&Gpu) -> Result<(), Error>) {
+pub(crate) fn on_current_device(work: impl FnOnce(&Gpu) -> Result<(), Error>) {
     let gpu = current().expect("cudarc is used on this thread before candle's C functions");
 
     gpu.record(work(gpu));
@@ -85,6 +86,14 @@ macro_rules! quantize_q8_1 {
             num_rows: i32,
             stream: *mut c_void,
         ) {
+            by_candle!($name(
+                x: *const c_void,
+                vy: *mut c_void,
+                kx: i32,
+                kx_padded: i32,
+                num_rows: i32,
+                stream: *mut c_void,
+            ));
             on_current_device(|gpu| {
                 quantize(
                     gpu, ("mmvq_gguf", $kernel), x, $bytes, vy, kx, kx_padded, num_rows, stream,
@@ -116,6 +125,17 @@ macro_rules! mat_vec {
             b_size: i32,
             stream: *mut c_void,
         ) {
+            by_candle!($name(
+                vx: *const c_void,
+                vy: *const c_void,
+                dst: *mut c_void,
+                ncols_x: i32,
+                nrows_x: i32,
+                stride_col_y: i32,
+                stride_col_dst: i32,
+                b_size: i32,
+                stream: *mut c_void,
+            ));
             on_current_device(|gpu| {
                 let kernel = gpu.kernel("mmvq_gguf", &format!("{}_cuda{b_size}", $kernel))?;
                 let args = [
@@ -178,19 +198,34 @@ macro_rules! quantize_tiles {
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name(
             x: *const c_void,
-            _ids: *const i32,
+            ids: *const i32,
             vy: *mut c_void,
-            _type_x: i32,
+            type_x: i32,
             ne00: i64,
-            _s01: i64,
-            _s02: i64,
-            _s03: i64,
+            s01: i64,
+            s02: i64,
+            s03: i64,
             ne0: i64,
             ne1: i64,
-            _ne2: i64,
-            _ne3: i64,
+            ne2: i64,
+            ne3: i64,
             stream: *mut c_void,
         ) {
+            by_candle!($name(
+                x: *const c_void,
+                ids: *const i32,
+                vy: *mut c_void,
+                type_x: i32,
+                ne00: i64,
+                s01: i64,
+                s02: i64,
+                s03: i64,
+                ne0: i64,
+                ne1: i64,
+                ne2: i64,
+                ne3: i64,
+                stream: *mut c_void,
+            ));
             on_current_device(|gpu| {
                 let (k, k_padded, rows) = (ne00 as i32, ne0 as i32, ne1 as i32);
 
@@ -212,21 +247,37 @@ macro_rules! mat_mul {
         /// ncols_y rows of stride_col_dst.
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $name(
-            _tmp_fixup: *mut c_void,
+            tmp_fixup: *mut c_void,
             x: *const c_void,
             y: *const c_void,
             dst: *mut c_void,
             ncols_x: i64,
             nrows_x: i64,
             ncols_y: i64,
-            _stride_row_x: i64,
+            stride_row_x: i64,
             stride_col_dst: i64,
-            _cc: i32,
-            _nsm: i32,
-            _smpbo: i64,
-            _warp_size: i32,
+            cc: i32,
+            nsm: i32,
+            smpbo: i64,
+            warp_size: i32,
             stream: *mut c_void,
         ) {
+            by_candle!($name(
+                tmp_fixup: *mut c_void,
+                x: *const c_void,
+                y: *const c_void,
+                dst: *mut c_void,
+                ncols_x: i64,
+                nrows_x: i64,
+                ncols_y: i64,
+                stride_row_x: i64,
+                stride_col_dst: i64,
+                cc: i32,
+                nsm: i32,
+                smpbo: i64,
+                warp_size: i32,
+                stream: *mut c_void,
+            ));
             on_current_device(|gpu| {
                 let kernel = gpu.kernel("quantized", $kernel)?;
                 let (k, rows, columns) = (ncols_x as i32, nrows_x as i32, ncols_y as i32);

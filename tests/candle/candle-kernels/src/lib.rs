@@ -66,3 +66,5 @@ modules! {
 }
 
 pub mod ffi;
+mod flash;
+mod own;

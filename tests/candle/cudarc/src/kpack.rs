@@ -59,7 +59,7 @@ macro_rules! error_type {
 pub(crate) use error_type;
 
 /// The result of a call of kpack's on this thread.
-pub(crate) fn check(status: sys::kpk_status) -> Result<(), Error> {
+pub fn check(status: sys::kpk_status) -> Result<(), Error> {
     if status == sys::KPK_OK {
         return Ok(());
     }
@@ -70,7 +70,7 @@ pub(crate) fn check(status: sys::kpk_status) -> Result<(), Error> {
 
 /// The candle pack, open on a device for as long as the process lives.
 pub struct Gpu {
-    pub(crate) inst: *mut sys::kpk_instance,
+    pub inst: *mut sys::kpk_instance,
     pub(crate) ordinal: usize,
 }
 
