@@ -117,26 +117,15 @@ impl<'a> Experts<'a> {
     ) -> Result<Tensor> {
         let count = self.experts + 1;
         let offsets = self.device.stream().alloc::<u8>(count * 4)?;
+        let at = offsets.as_ptr();
         let (m, experts) = (self.m as i32, self.experts as i32);
-        let args = [
-            self.ids.arg(),
-            offsets.as_ptr().arg(),
-            m.arg(),
-            experts.arg(),
-        ];
+        let args = [self.ids.arg(), at.arg(), m.arg(), experts.arg()];
         // SAFETY: an offset for each expert, and the end.
         unsafe {
             self.device
                 .launch("moe", "moe_expert_offsets", (count, 0), &args)?
         };
-        self.product(
-            name,
-            (self.experts, self.n),
-            operands,
-            offsets.as_ptr(),
-            dtype,
-            None,
-        )
+        self.product(name, (self.experts, self.n), operands, at, dtype, None)
     }
 }
 
