@@ -278,6 +278,7 @@ def experts(text):
     none, ours = '#[cfg(not(feature = "cuda"))]', '#[cfg(all(feature = "kpack", not(feature = "cuda")))]'
     if none not in text:
         raise Missing(none)
+    text = text.replace("use candle::{Result", "#[allow(unused_imports)]\nuse candle::{Result")
     return text.replace(none, '#[cfg(not(any(feature = "cuda", feature = "kpack")))]') + (
         f"\n{ours}\npub use crate::kpack::moe::{{moe_gemm, moe_gemm_gguf}};\n")
 
