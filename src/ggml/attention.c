@@ -1,5 +1,5 @@
 /* attention.c - FLASH_ATTN_EXT by module attention */
-#include "launch.h"
+#include "attention.h"
 
 #include <kpack/candle/attention_plan.h>
 

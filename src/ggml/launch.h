@@ -1,11 +1,24 @@
-/* launch.h - how ops.c and products.c look at tensors and make launches */
+/* launch.h - how operations look at tensors and make launches */
 #ifndef KPK_GGML_LAUNCH_H
 #define KPK_GGML_LAUNCH_H
 
-#include "ops.h"
+#include "gpu.h"
 
 #include <kpack/candle.h>
 #include <kpack/candle/ggml_tensor.h>
+
+/*
+ * One node is asked, measured or launched by the same code, so that the answers
+ * cannot differ: only a launch has a stream.
+ */
+struct run {
+    kpk_instance *inst;
+    bool launching;
+    void *stream;
+    char *scratch;         /* of `launching`: memory for the node alone */
+    size_t scratch_nbytes; /* the most that a node wanted */
+    size_t scratch_used;   /* by this node */
+};
 
 /* Launches that one node may take; more of them are slower than the CPU. */
 enum { MOST_LAUNCHES = 256 };
@@ -59,11 +72,5 @@ void join_dims(size_t n, kpk_ggml_tensor *const *views);
  * memory; false if no kernel makes that. */
 bool converted(struct run *run, const struct ggml_tensor *x,
                enum ggml_type type, struct ggml_tensor *out);
-
-/* ---- products.c, attention.c ---- */
-
-bool mul_mat(struct run *run, const struct ggml_tensor *t);
-bool mul_mat_id(struct run *run, const struct ggml_tensor *t);
-bool attention(struct run *run, const struct ggml_tensor *t);
 
 #endif

@@ -7,7 +7,8 @@
  */
 #include "ops.h"
 
-#include "launch.h"
+#include "attention.h"
+#include "products.h"
 
 #include <math.h>
 #include <stdio.h>

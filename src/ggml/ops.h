@@ -2,24 +2,11 @@
 #ifndef KPK_GGML_OPS_H
 #define KPK_GGML_OPS_H
 
-#include "gpu.h"
+#include "launch.h"
 
 /* Modules that the backend links and opens. */
 extern const kpk_module *const ops_modules[];
 extern const size_t ops_nmodules;
-
-/*
- * One node is asked, measured or launched by the same code, so that the answers
- * cannot differ: only a launch has a stream.
- */
-struct run {
-    kpk_instance *inst;
-    bool launching;
-    void *stream;
-    char *scratch;         /* of `launching`: memory for the node alone */
-    size_t scratch_nbytes; /* the most that a node wanted */
-    size_t scratch_used;   /* by this node */
-};
 
 /*
  * ops_node() launches a node, or says without `launching` whether it can.

@@ -1,5 +1,5 @@
 /* products.c - products of matrices */
-#include "launch.h"
+#include "products.h"
 
 #include <kpack/candle/gemm_plan.h>
 
