@@ -1,5 +1,6 @@
 /*
- * strided_rope.h - rotary embedding of strided rows, with one position or several
+ * strided_rope.h - rotary embedding of strided rows, with one position or
+ * several
  *
  *   x, out      [d, heads, tokens, sequences], of one shape; out may be x
  *   positions   [tokens] i32, or four runs of tokens if rope.pairs says so
