@@ -80,14 +80,52 @@ static void run(struct kt *t, const struct kt_row *row)
     }
 }
 
+/* On NVIDIA's GPUs few elements have a thread each. */
+static void run_shapes(struct kt *t, const struct kt_row *row)
+{
+    static const struct {
+        const char *target;
+        uint64_t n;
+        uint32_t block, grid;
+    } cases[] = {{"sm_90", 0, 512, 1},        {"sm_90", 513, 512, 2},
+                 {"sm_90", 393216, 512, 768}, {"sm_90", 393217, 256, 193},
+                 {"gfx942", 513, 256, 1},     {"gfx1100", 393216, 256, 192}};
+    size_t kernel;
+
+    run(t, row);
+    t->what = "recommended shapes";
+    if (kpk_module_find_kernel(&kpk_module_affine, t->symbol, &kernel) !=
+        KPK_OK) {
+        kt_fail(t, "%s", kpk_error_message());
+        return;
+    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        kpk_shape s = {.block = {0}};
+
+        if (kpk_module_shape(&kpk_module_affine, kernel, cases[i].target,
+                             cases[i].n, 0, &s) != KPK_OK ||
+            s.block[0] != cases[i].block || s.grid[0] != cases[i].grid)
+            kt_fail(t, "%u blocks of %u for %llu elements on %s", s.grid[0],
+                    s.block[0], (unsigned long long)cases[i].n,
+                    cases[i].target);
+    }
+}
+
 #define ROW(name, type)                                                        \
     {                                                                          \
         "affine_" name, run, type, type, NULL                                  \
     }
 static const struct kt_row rows[] = {
-    ROW("u8", KT_U8),      ROW("u32", KT_U32),  ROW("i16", KT_I16),
-    ROW("i32", KT_I32),    ROW("i64", KT_I64),  ROW("f16", KT_F16),
-    ROW("bf16", KT_BF16),  ROW("f32", KT_F32),  ROW("f64", KT_F64),
-    ROW("f8_e4m3", KT_F8), ROW("f8e4m3", KT_F8)};
+    ROW("u8", KT_U8),
+    ROW("u32", KT_U32),
+    ROW("i16", KT_I16),
+    ROW("i32", KT_I32),
+    ROW("i64", KT_I64),
+    ROW("f16", KT_F16),
+    ROW("bf16", KT_BF16),
+    ROW("f64", KT_F64),
+    ROW("f8_e4m3", KT_F8),
+    ROW("f8e4m3", KT_F8),
+    {"affine_f32", run_shapes, KT_F32, KT_F32, NULL}};
 
 KT_MAIN(kpk_module_affine, rows)
