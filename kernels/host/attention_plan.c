@@ -2,13 +2,12 @@
  *
  * A decoding kernel's block takes 16 rows, of all heads that share one of K,
  * and a part of the keys; one for many queries takes 128 rows and all keys. The
- * first is for as few rows as one block has, and for some more where the others
- * would leave most of the device idle. For a wide head a block for many queries
- * takes 32 rows; if the queries fill at most a quarter of it, they are decoded,
- * however many heads share one of K. Keys are split until the device is full,
- * but not into parts that take less time than a launch. On targets with
- * clusters few splits form a cluster: a cluster needs no launch to join its
- * splits, and its parts are shorter.
+ * first is for as few rows as one block has, for one query of any number of
+ * heads, and for some more where the others would leave most of the device
+ * idle. For a wide head a block for many queries takes 32 rows; if the queries
+ * fill at most a quarter of it, they are decoded, however many heads share one
+ * of K. Keys are split until the device is full, but not into parts that take
+ * less time than a launch. On targets with clusters few splits form a cluster.
  */
 #include "attention_plan.h"
 
@@ -160,31 +159,33 @@ struct choice {
     const char *target;
     const kpk_attention2_args *all;
     const kpk_attention_args *a; /* the part of the first form */
-    int64_t room, split_keys, cluster_keys;
+    int64_t room, split_keys, cluster_keys, shared_keys;
 };
 
 /* Columns of the table's row for a kernel on the target. */
 static kpk_status read_row(struct choice *c, const char *name)
 {
     const kpk_query query = {.kernel = name, .target = c->target};
-    size_t table, room, keys, cluster, row;
+    const struct {
+        const char *column;
+        int64_t *to;
+    } wanted[] = {{"room", &c->room},
+                  {"split_keys", &c->split_keys},
+                  {"cluster_keys", &c->cluster_keys},
+                  {"shared_keys", &c->shared_keys}};
+    size_t table, row, column;
     const kpk_number *cells;
     kpk_status st = kpk_module_find_table(c->module, "attention", &table);
 
     if (st == KPK_OK)
-        st = kpk_table_find_column(c->module, table, "room", &room);
-    if (st == KPK_OK)
-        st = kpk_table_find_column(c->module, table, "split_keys", &keys);
-    if (st == KPK_OK)
-        st = kpk_table_find_column(c->module, table, "cluster_keys", &cluster);
-    if (st == KPK_OK)
         st = kpk_table_select(c->module, table, &query, &row);
     if (st == KPK_OK)
         st = kpk_table_numbers(c->module, table, row, &cells);
-    if (st == KPK_OK) {
-        c->room = cells[room].i;
-        c->split_keys = cells[keys].i;
-        c->cluster_keys = cells[cluster].i;
+    for (size_t i = 0; st == KPK_OK && i < sizeof(wanted) / sizeof(wanted[0]);
+         i++) {
+        st = kpk_table_find_column(c->module, table, wanted[i].column, &column);
+        if (st == KPK_OK)
+            *wanted[i].to = cells[column].i;
     }
     return st;
 }
@@ -214,19 +215,19 @@ static bool decodes(const kpk_attention2_args *args, kpk_attention_cache cache,
 
     return cache != KPK_ATTENTION_SAME || rows <= DECODE_ROWS ||
            (is_wide(args) && a->seqlen_q <= WIDE_DECODE_QUERIES) ||
-           (rows <= MOST_DECODE_ROWS && blocks < units);
+           a->seqlen_q == 1 || (rows <= MOST_DECODE_ROWS && blocks < units);
 }
 
-/* The fewest parts that fill the device once. */
-static uint64_t splits_of(const struct choice *c, uint32_t units,
+/* The most parts of so many keys at least. */
+static uint64_t parts_of(const struct choice *c, int64_t keys)
+{
+    return seen_keys(c->a) / (uint64_t)most((uint64_t)keys, 1);
+}
+
+/* As many splits as the workspace has room for. */
+static uint64_t splits_in(const struct choice *c, uint64_t splits,
                           uint64_t workspace_nbytes)
 {
-    const kpk_attention_args *a = c->a;
-    const uint64_t blocks = most((uint64_t)a->b * a->h_k, 1);
-    const uint64_t wanted = (uint64_t)c->room * units / blocks;
-    uint64_t splits = least(
-        wanted, seen_keys(a) / (uint64_t)most((uint64_t)c->split_keys, 1));
-
     splits = most(least(splits, MOST_SPLITS), 1);
     for (; splits > 1; splits--) {
         const uint64_t nbytes = workspace_of(c->all, splits);
@@ -237,19 +238,32 @@ static uint64_t splits_of(const struct choice *c, uint32_t units,
     return splits;
 }
 
-/* The splits that make a cluster; 1 for none. Clusters do not fill a device to
- * the last block, so one a compute unit stays free. */
-static uint64_t cluster_of(const struct choice *c, uint32_t units)
+/*
+ * Into how many parts keys are split, and how many of them are a cluster. A
+ * device without clusters is filled once. One with clusters has `room` blocks
+ * on a compute unit if their parts are long (shared_keys), and one block of
+ * shorter parts. Clusters, which take no launch to join, have the shortest.
+ */
+static void split_keys(const struct choice *c, uint32_t units,
+                       uint64_t workspace_nbytes, kpk_attention_plan *plan)
 {
-    const kpk_attention_args *a = c->a;
-    const uint64_t blocks = most((uint64_t)a->b * a->h_k, 1);
-    const uint64_t room = (uint64_t)(c->room - 1) * units / blocks;
+    const uint64_t blocks = most((uint64_t)c->a->b * c->a->h_k, 1);
+    const uint64_t all = (uint64_t)c->room * units / blocks;
+    const uint64_t alone = units / blocks;
+    const bool clusters = c->cluster_keys > 0;
+    const uint64_t splits =
+        splits_in(c, least(clusters ? alone : all, parts_of(c, c->split_keys)),
+                  workspace_nbytes);
+    uint64_t cluster = 1;
 
-    if (c->cluster_keys <= 0 || splits_of(c, units, UINT64_MAX) > MOST_CLUSTER)
-        return 1;
-    return most(least(least(room, seen_keys(a) / (uint64_t)c->cluster_keys),
-                      MOST_CLUSTER),
-                1);
+    if (clusters) {
+        cluster =
+            least(alone, div_up(seen_keys(c->a), (uint64_t)c->cluster_keys));
+        cluster = most(cluster, least(all, parts_of(c, c->shared_keys)));
+        cluster = most(least(cluster, MOST_CLUSTER), 1);
+    }
+    plan->cluster = splits <= cluster ? (uint32_t)cluster : 1;
+    plan->splits = (uint32_t)most(splits, plan->cluster);
 }
 
 kpk_status kpk_attention2_choose_for(const kpk_module *module,
@@ -286,10 +300,8 @@ kpk_status kpk_attention2_choose_for(const kpk_module *module,
     plan.splits = plan.cluster = 1;
     st = read_row(&c, plan.kernel);
     if (st == KPK_OK && decode) {
-        plan.splits = plan.cluster = (uint32_t)cluster_of(&c, units);
+        split_keys(&c, units, workspace_nbytes, &plan);
         plan.quantizes = plan.cluster > 1 && width_of_v(all) % QUANTIZED_D == 0;
-        if (plan.cluster == 1)
-            plan.splits = (uint32_t)splits_of(&c, units, workspace_nbytes);
     }
     if (st == KPK_OK)
         st = shape_of(&c, plan.kernel, decode ? plan.splits : args->seqlen_q,
@@ -358,15 +370,25 @@ kpk_attention_choose(const kpk_instance *inst, const kpk_module *module,
                                  workspace_nbytes, out);
 }
 
+/* Whether each compute unit has at most one of the grid's workgroups. */
+static bool is_small(const kpk_instance *inst, const kpk_shape *shape)
+{
+    const kpk_device *device = kpk_instance_device(inst);
+
+    return (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2] <=
+           device->compute_units;
+}
+
 /* Early: no kernel reads anything of this before it waits. */
 static kpk_status launch_one(kpk_instance *inst, const char *name,
                              const kpk_shape *shape, uint32_t cluster,
-                             const kpk_attention2_args *args, void *stream)
+                             bool early, const kpk_attention2_args *args,
+                             void *stream)
 {
     const bool second = strncmp(name, "attention2_", 11) == 0;
     const kpk_launch_options options = {.shape = *shape,
                                         .stream = stream,
-                                        .flags = KPK_LAUNCH_EARLY,
+                                        .flags = early ? KPK_LAUNCH_EARLY : 0,
                                         .cluster = {cluster}};
     /* the second form begins with the first */
     const kpk_arg arg = {args, second ? sizeof(*args) : sizeof(args->base)};
@@ -415,10 +437,13 @@ kpk_status kpk_attention2_launch(kpk_instance *inst,
     a = *args;
     a.base.splits = plan->splits;
     a.base.partial = plan->workspace_nbytes ? workspace : NULL;
-    st =
-        launch_one(inst, plan->kernel, &plan->shape, plan->cluster, &a, stream);
+    /* Of a large grid the first workgroups would fill the places beside the
+     * launch before, and multiprocessors would share the others unevenly. */
+    st = launch_one(inst, plan->kernel, &plan->shape, plan->cluster,
+                    is_small(inst, &plan->shape), &a, stream);
     if (st == KPK_OK && plan->join[0])
-        st = launch_one(inst, plan->join, &plan->join_shape, 1, &a, stream);
+        st = launch_one(inst, plan->join, &plan->join_shape, 1, true, &a,
+                        stream);
     return st;
 }
 

@@ -237,8 +237,9 @@ static void check_cluster_plans(void)
         uint32_t d, b, keys, splits, cluster;
     } rows[] = {{"sm_90", 128, 1, 1024, 8, 8},  {"sm_90a", 128, 1, 256, 4, 4},
                 {"sm_90", 64, 1, 1024, 8, 8},   {"sm_90", 64, 1, 256, 2, 2},
-                {"sm_90", 256, 1, 256, 8, 8},   {"sm_90", 128, 1, 100, 1, 1},
-                {"sm_90", 128, 8, 1024, 4, 4}, /* room for no more */
+                {"sm_90", 256, 1, 256, 8, 8},   {"sm_90", 128, 1, 100, 2, 2},
+                {"sm_90", 128, 8, 1024, 3, 3}, /* two on a multiprocessor */
+                {"sm_90", 128, 8, 4096, 4, 4},  {"sm_90", 128, 17, 4096, 1, 1},
                 {"sm_90", 128, 1, 4096, 16, 1}, {"sm_86", 128, 1, 1024, 4, 1},
                 {"gfx942", 128, 1, 1024, 4, 1}};
     kpk_attention_args a = {.h = 32,
@@ -282,6 +283,13 @@ static void check_cluster_plans(void)
                                    &plan) == KPK_OK &&
               plan.cluster == 8,
           "a cluster needs no workspace");
+    a.h = 71, a.h_k = 1, a.d = 64, a.b = 8, a.seqlen_k = 4000;
+    check(kpk_attention_choose_for(&kpk_module_attention, "sm_90", 132,
+                                   KPK_ATTENTION_F16, KPK_ATTENTION_SAME, &a,
+                                   UINT64_MAX, &plan) == KPK_OK &&
+              strcmp(plan.kernel, "attention_decode_f16_64") == 0 &&
+              plan.splits == 16,
+          "one query of many heads is decoded");
 }
 
 /* NVIDIA's have K and V of many queries in dynamic shared memory. */

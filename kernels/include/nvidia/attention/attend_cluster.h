@@ -1,5 +1,6 @@
 /*
- * attend_cluster.h - attention of a sequence's one query, by clusters of sm_90
+ * attend_cluster.h - attention of a sequence's one query over few keys, by
+ * clusters of sm_90
  *
  * A launch of so little work waits for latency only: of memory, and of the
  * first fetch of its instructions. So the code is short, and asks for keys and
@@ -9,9 +10,8 @@
  * results are joined in LDS, and the blocks read each other's results to join
  * them.
  *
- * Heads that share a head of K are taken four at a time. Keys and values go
- * from memory to registers, and scores stay there in f32: only the result is
- * rounded.
+ * Up to four heads share a head of K. Keys and values go from memory to
+ * registers, and scores stay there in f32: only the result is rounded.
  */
 #pragma once
 
@@ -86,6 +86,8 @@ template <typename T, u32 D, class Form> struct AttendOne {
     static constexpr u32 threads = 128, heads = 4;
     static constexpr u32 lanes = D / 8, groups = threads / lanes;
     static constexpr u32 keys = 5; /* keys a group of lanes takes at once */
+    /* of a block; attend_decode.h takes less time for more keys or heads */
+    static constexpr u32 most_keys = 256;
 
     struct Lds {
         RowParts<groups, heads, D> parts;
@@ -94,8 +96,10 @@ template <typename T, u32 D, class Form> struct AttendOne {
 
     static DEV_MEMBER bool takes(const AttentionArgs &a, const Sequence &s)
     {
-        return is_clustered(a) && s.nq == 1 && s.num_ranges == 0 &&
-               a.softcap == 0 && !a.alibi_slopes && !Form::mask(a);
+        return is_clustered(a) && a.h <= heads * a.h_k && s.nq == 1 &&
+               s.end_key(0) - s.first_key(0) <= (i32)(most_keys * a.splits) &&
+               s.num_ranges == 0 && a.softcap == 0 && !a.alibi_slopes &&
+               !Form::mask(a);
     }
 
     /* a lane's columns of a group's next keys */
@@ -128,15 +132,14 @@ template <typename T, u32 D, class Form> struct AttendOne {
         }
     }
 
-    /* Four heads' queries from head0 on; the last head of the group repeats. */
-    DEV_MEMBER void begin(const AttentionArgs &a, u32 group, u32 head0,
-                          const u8 *q_row)
+    /* Four heads' queries; the last head of the group repeats. */
+    DEV_MEMBER void begin(const AttentionArgs &a, u32 group, const u8 *q_row)
     {
         const u32 lane = threadIdx.x % lanes;
 
         UNROLL
         for (u32 h = 0; h < heads; h++) {
-            const u32 head = min_of(head0 + h, group - 1);
+            const u32 head = min_of(h, group - 1);
             Piece piece{};
 
             if (lane * 8 < a.d)
@@ -227,12 +230,11 @@ template <typename T, u32 D, class Form> struct AttendOne {
         }
     }
 
-    /* Up to four heads from head0 on that share key_head. q_row is the query of
+    /* All heads that share key_head. q_row is the query of
      * the first head that shares key_head; k and v come from row_0(). */
     static DEV_MEMBER void run(const AttentionArgs &a, const Sequence &s, u32 b,
-                               const Queries<true> &rows, u32 head0,
-                               const u8 *q_row, const u8 *k, const u8 *v,
-                               Lds &lds)
+                               const Queries<true> &rows, const u8 *q_row,
+                               const u8 *k, const u8 *v, Lds &lds)
     {
         const u32 lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
         const i32 first = s.first_key(0), all = max_of(s.end_key(0) - first, 0);
@@ -250,7 +252,7 @@ template <typename T, u32 D, class Form> struct AttendOne {
         v += key * a.v_row * 2 + lane * 16;
         load(k, k_step, key, end, k_now);
         load(v, v_step, key, v_end, v_now);
-        one.begin(a, rows.group, head0, q_row);
+        one.begin(a, rows.group, q_row);
 
         /* all lanes of a warp stay together */
         NO_UNROLL
@@ -276,28 +278,27 @@ template <typename T, u32 D, class Form> struct AttendOne {
             lds.block.set(0, h, d, lds.parts.merged(h, d));
         }
         cluster_show();
-        join_blocks(a, s, b, rows, head0, lds);
+        join_blocks(a, s, b, rows, lds);
         cluster_show(); /* the other blocks have read */
     }
 
     /* Each block takes a share of the columns. */
     static DEV_MEMBER void join_blocks(const AttentionArgs &a,
                                        const Sequence &s, u32 b,
-                                       const Queries<true> &rows, u32 head0,
+                                       const Queries<true> &rows,
                                        const Lds &lds)
     {
         constexpr u32 parts = D / 64; /* 64 columns of a head to a warp */
-        const u32 here = min_of(heads, rows.group - head0);
 
         NO_UNROLL
         for (u32 i = cluster_rank() + cluster_blocks() * (threadIdx.x / 32);
-             i < here * parts; i += cluster_blocks() * (threads / 32)) {
+             i < rows.group * parts; i += cluster_blocks() * (threads / 32)) {
             const u32 h = i / parts, d = i % parts * 64 + threadIdx.x % 32 * 2;
 
             if (d < Form::d_v(a))
-                store_joined<T, Form>(
-                    a, AttendRow(a, s, b, 0, rows.head0 + head0 + h),
-                    merge_blocks(lds.block, a.splits, h, d), 0, d);
+                store_joined<T, Form>(a, AttendRow(a, s, b, 0, rows.head0 + h),
+                                      merge_blocks(lds.block, a.splits, h, d),
+                                      0, d);
         }
     }
 };
@@ -347,8 +348,6 @@ DEV bool attend_one(const AttentionArgs &a, const Sequence &s, u32 b,
 
     if (!k || !v || (((u64)q | (u64)a.q_head * 2) & 15) != 0)
         return false;
-    NO_UNROLL
-    for (u32 head0 = 0; head0 < rows.group; head0 += One::heads)
-        One::run(a, s, b, rows, head0, q, k, v, lds);
+    One::run(a, s, b, rows, q, k, v, lds);
     return true;
 }
