@@ -167,6 +167,45 @@ static void sort(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(rows * cols * (size_of(s->kernel) + 4));
 }
 
+static void sort_tiles(struct bench_launch *l, struct shape_use *use,
+                       const struct shape *s)
+{
+    const uint64_t rows = s->n[0], cols = s->n[1];
+
+    (void)use;
+    l->grid[0] = (unsigned)((cols + 2047) / 2048);
+    l->grid[1] = (unsigned)rows;
+    l->block[0] = 512;
+    bench_arg(l, shape_memory(rows * cols * size_of(s->kernel)));
+    bench_arg(l, shape_memory(rows * cols * 8));
+    bench_arg(l, cols);
+    l->nbytes = (double)(rows * cols * (size_of(s->kernel) + 8));
+}
+
+/* Runs of 2048 items, of which each pair is taken in turns. */
+static void sort_merge(struct bench_launch *l, struct shape_use *use,
+                       const struct shape *s)
+{
+    const uint64_t rows = s->n[0], cols = s->n[1], run = 2048;
+    uint64_t *items = malloc(rows * cols * sizeof(*items));
+
+    (void)use;
+    if (!items)
+        bench_die("bounds", "out of memory");
+    for (uint64_t i = 0; i < rows * cols; i++)
+        items[i] = i % cols % run * 2 + i % cols / run % 2;
+    l->grid[0] = (unsigned)((cols + 1023) / 1024);
+    l->grid[1] = (unsigned)rows;
+    l->block[0] = 256;
+    bench_arg(l, shape_upload(items, rows * cols * sizeof(*items)));
+    bench_arg(l, shape_memory(rows * cols * 8));
+    bench_arg(l, 0);
+    bench_arg(l, cols);
+    bench_arg(l, run);
+    l->nbytes = (double)(rows * cols * 16);
+    free(items);
+}
+
 /* m x n x k, of one matrix; tiles as gemm.csv says */
 static void gemm(struct bench_launch *l, struct shape_use *use,
                  const struct shape *s)
@@ -736,6 +775,8 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"", {"moe_topk_*", 3, moe_topk}},
         {"", {"attention_decode_*", 3, attention_decode}},
         {"", {"attention_*", 3, attention}},
+        {"", {"asort_tiles_*", 2, sort_tiles}},
+        {"", {"asort_merge_wide", 2, sort_merge}},
         {"", {"asort_*", 2, sort}},
         {"", {"dequantize_block_*", 2, dequantize}},
         {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},
