@@ -53,7 +53,7 @@ static kpk_status describe(const char *kernel, uint32_t ncols,
 kpk_status kpk_sort_workspace(const char *kernel, uint32_t nrows,
                               uint32_t ncols, uint64_t *nbytes)
 {
-    struct sort sort;
+    struct sort sort = {.kernel = kernel};
     kpk_status st;
 
     if (!nbytes)
@@ -132,7 +132,7 @@ kpk_status kpk_sort_launch(kpk_instance *inst, const char *kernel,
                            uint32_t ncols, void *workspace,
                            uint64_t workspace_nbytes, void *stream)
 {
-    struct sort sort;
+    struct sort sort = {.kernel = kernel};
     uint64_t at_once;
     kpk_status st = describe(kernel, ncols, &sort);
 
