@@ -170,7 +170,7 @@ check-all: ## run all that a release needs, for hours: check FULL=1, and the goa
 	@$(MAKE) --no-print-directory check-ggml
 	@$(MAKE) --no-print-directory check-rust check-crates
 	@$(MAKE) --no-print-directory model-data
-	@$(MAKE) --no-print-directory check-model
+	@$(MAKE) --no-print-directory check-model check-candle-llama
 
 check-wide check-races check-weak: FULL := 1
 check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs that look for races and for memory that nothing wrote

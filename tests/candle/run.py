@@ -189,7 +189,8 @@ def judge(built, build, devices, rows):
         known, good, bad = failing(device, rows), set(), {}
         for crate, program, target in built:
             ended, printed = results(crate, program, device, build)
-            ended = {f"{target}/{name}": end for name, end in ended.items()}
+            place = f"{os.path.basename(crate)}/{target}"
+            ended = {f"{place}/{name}": end for name, end in ended.items()}
             failed = {name for name, end in ended.items() if end != "ok"}
             if failed - set(known):
                 print(printed)
