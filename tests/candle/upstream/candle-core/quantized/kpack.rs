@@ -45,18 +45,18 @@ fn bytes(blocks: &dyn QuantizedType) -> &[u8] {
     unsafe { std::slice::from_raw_parts(blocks.as_ptr(), blocks.storage_size_in_bytes()) }
 }
 
-/// Rows of k numbers of so many bytes, as rows of padded Q8_1 blocks.
+/// Rows of k f32 as rows of padded Q8_1 blocks, whose sums are of the rounded numbers: as the CPU
+/// backend multiplies, and nearer to products of f32 than sums of the numbers themselves.
 pub fn quantize_rows(
     device: &KpackDevice,
-    (module, name): (&str, &str),
-    from: (*mut u8, usize),
+    from: *mut u8,
     rows: usize,
     k: usize,
 ) -> Result<Buffer<u8>> {
     let padded = k.next_multiple_of(ROW_PADDING);
     let row_nbytes = padded / Q8_1_BLOCK * Q8_1_BYTES;
     let mut out = device.stream().alloc::<u8>(rows * row_nbytes)?;
-    let kernel = device.kernel(module, name)?;
+    let kernel = device.kernel("quantized", "quantize_q8_1_quants")?;
 
     for first in (0..rows).step_by(MOST_ROWS) {
         let some = MOST_ROWS.min(rows - first);
@@ -65,7 +65,7 @@ pub fn quantize_rows(
             block: [256, 1, 1],
             shared_nbytes: 0,
         };
-        let x = from.0.wrapping_add(first * k * from.1);
+        let x = from.wrapping_add(first * k * std::mem::size_of::<f32>());
         let y = out.as_mut_ptr().wrapping_add(first * row_nbytes);
         let (k, padded) = (k as i32, padded as i32);
         let args = [x.arg(), y.arg(), k.arg(), padded.arg()];
@@ -264,23 +264,22 @@ impl QKpackStorage {
                 let weights_l = Layout::contiguous((n, k)).transpose(0, 1)?;
                 x.matmul(&weights, (1, rows, n, k), &l, &weights_l)?
             }
-            Some(format) if (1..=MOST_VECTORS).contains(&rows) => {
-                self.times_vectors(format, (n, k), x, start, rows)?
-            }
             Some(format) => {
                 let l = Layout::contiguous_with_offset((rows, k), start);
-                let x_f32;
-                let (x_f32, start) = match x.dtype() {
-                    DType::F32 => (x, start),
-                    _ => {
-                        x_f32 = x.to_dtype(&l, DType::F32)?;
-                        (&x_f32, 0)
-                    }
+                let x_f32 = match x.dtype() {
+                    DType::F32 => None,
+                    _ => Some(x.to_dtype(&l, DType::F32)?),
                 };
-                let out = self.times_rows(format, (n, k), x_f32, start, rows)?;
-                match x.dtype() {
-                    DType::F32 => out,
-                    dtype => out.to_dtype(&Layout::contiguous(rows * n), dtype)?,
+                let from = x_f32.as_ref().map_or_else(|| x.ptr(start), |x| x.ptr(0));
+                let quants = quantize_rows(&self.device, from, rows, k)?;
+                if (1..=MOST_VECTORS).contains(&rows) {
+                    self.times_vectors(format, (n, k), &quants, x.dtype(), rows)?
+                } else {
+                    let out = self.times_rows(format, (n, k), &quants, rows)?;
+                    match x.dtype() {
+                        DType::F32 => out,
+                        dtype => out.to_dtype(&Layout::contiguous(rows * n), dtype)?,
+                    }
                 }
             }
         };
@@ -291,15 +290,12 @@ impl QKpackStorage {
         &self,
         format: &str,
         (n, k): (usize, usize),
-        x: &KpackStorage,
-        start: usize,
+        quants: &Buffer<u8>,
+        dtype: DType,
         rows: usize,
     ) -> Result<KpackStorage> {
-        let numbers = x.dtype().as_str();
-        let quantizer = format!("mmvq_gguf_quantize_q8_1_{numbers}");
-        let from = (x.ptr(start), x.dtype().size_in_bytes());
-        let quants = quantize_rows(&self.device, ("mmvq_gguf", &quantizer), from, rows, k)?;
-        let out = self.device.alloc(rows * n, x.dtype())?;
+        let numbers = dtype.as_str();
+        let out = self.device.alloc(rows * n, dtype)?;
         let name = format!(
             "mmvq_gguf_{}_{numbers}_plain_cuda{rows}",
             format.to_lowercase()
@@ -329,12 +325,9 @@ impl QKpackStorage {
         &self,
         format: &str,
         (n, k): (usize, usize),
-        x: &KpackStorage,
-        start: usize,
+        quants: &Buffer<u8>,
         rows: usize,
     ) -> Result<KpackStorage> {
-        let from = (x.ptr(start), x.dtype().size_in_bytes());
-        let quants = quantize_rows(&self.device, ("quantized", "quantize_q8_1"), from, rows, k)?;
         let out = self.device.alloc(rows * n, DType::F32)?;
         // SAFETY: as above.
         unsafe {
@@ -379,8 +372,7 @@ impl QKpackStorage {
         let ((_, n, k), (batch, per_token, _)) = (w.dims3()?, l.shape().dims3()?);
         let (_, topk) = ids_l.shape().dims2()?;
         let (x, ids) = (x.contiguous(l)?, ids.contiguous(ids_l)?);
-        let quantizer = ("quantized", "quantize_q8_1");
-        let quants = quantize_rows(&self.device, quantizer, (x.ptr(0), 4), batch * per_token, k)?;
+        let quants = quantize_rows(&self.device, x.ptr(0), batch * per_token, k)?;
         let out = self.device.alloc(batch * topk * n, DType::F32)?;
         let kernel = self
             .device

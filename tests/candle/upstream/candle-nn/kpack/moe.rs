@@ -186,8 +186,7 @@ pub fn moe_gemm_gguf(
         return experts.product_by_offsets(&name, operands, DType::F32);
     }
     let (from, k) = (address(input, DType::F32)?, experts.k);
-    let quantizer = ("quantized", "quantize_q8_1");
-    let quants = quantize_rows(experts.device, quantizer, (from, 4), input.dim(0)?, k)?;
+    let quants = quantize_rows(experts.device, from, input.dim(0)?, k)?;
     let padded = Some(k.next_multiple_of(512));
     let operands = (weights, quants.as_ptr());
     let name = format!("moe_gemm_gguf_{format}");
