@@ -101,12 +101,6 @@ static kt_real limited(kt_real x, kt_real low, kt_real high)
  * what may be added to that size; `far` if it is tested on numbers of every
  * magnitude.
  */
-static const struct function {
-    const char *name;
-    kt_real error, more;
-    bool far;
-} functions[] = {
-#define VALUE(name, error, more, far, ...) {#name, error, more, far},
 #define FUNCTIONS(X)                                                           \
     X(abs, 0, 0, true, fabsl(x))                                               \
     X(sgn, 0, 0, true, (kt_real)((x > 0) - (x < 0)))                           \
@@ -140,18 +134,23 @@ static const struct function {
     X(clamp, 0, 0, true, limited(x, parameters[0], parameters[1]))             \
     X(scale, 2, 2, false, parameters[0] * x + parameters[1])                   \
     X(fill, 0, 0, true, parameters[0])
-    FUNCTIONS(VALUE)};
 
-static kt_real value_of(size_t which, kt_real x)
-{
-    size_t i = 0;
+#define REFERENCE(name, error, more, far, ...)                                 \
+    static kt_real of_##name(kt_real x)                                        \
+    {                                                                          \
+        (void)x; /* fill */                                                    \
+        return __VA_ARGS__;                                                    \
+    }
+FUNCTIONS(REFERENCE)
 
-#define CASE(name, error, more, far, ...)                                      \
-    if (i++ == which)                                                          \
-        return __VA_ARGS__;
-    FUNCTIONS(CASE)
-    return NAN;
-}
+static const struct function {
+    const char *name;
+    kt_real error, more;
+    bool far;
+    kt_real (*value)(kt_real x);
+} functions[] = {
+#define ROW(name, error, more, far, ...) {#name, error, more, far, of_##name},
+    FUNCTIONS(ROW)};
 
 void ggml_run_unary(struct kt *t, const struct kt_row *row)
 {
@@ -179,7 +178,7 @@ void ggml_run_unary(struct kt *t, const struct kt_row *row)
         kt_real *scale = kt_alloc(t, (a.n + 1) * sizeof(*scale));
 
         for (size_t i = 0; i < a.n; i++) {
-            want[i] = value_of(which, gt_get(&a, i));
+            want[i] = f->value(gt_get(&a, i));
             scale[i] = isfinite(want[i])
                            ? f->error * (fabsl(want[i]) + f->more) + 0x1p-110L
                            : 0;
