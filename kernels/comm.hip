@@ -7,7 +7,8 @@
  * begin with the group: all ranks' workspaces (comm/group.h), this rank, the
  * number of ranks, the bytes of a small message, and how long a wait may take.
  *
- *   all_reduce_small_T, all_reduce_large_T          the sum, on every rank
+ *   all_reduce_small_T, all_reduce_medium_T, all_reduce_large_T
+ *                                                   the sum, on every rank
  *   reduce_scatter_small_T, reduce_scatter_large_T  a row of the sum, on each
  *   all_reduce_norm_small_T, all_reduce_norm_large_T,
  *   all_reduce_norm_q8_1_small_T, all_reduce_norm_q8_1_large_T
@@ -15,14 +16,15 @@
  *   all_gather_small, all_gather_large              all ranks' rows, on each
  *   broadcast_small, broadcast_large                one rank's row, on each
  *
- * `small` sends messages through the workspaces (comm/small.h), `large` reads
- * the inputs of the others (comm/large.h): it has the pointers of all. T is
- * f32, f16 or bf16; n counts elements, or bytes where there is no type. Sums
- * are in f32, from rank 0 on, rounded once: all ranks have the same bits, by
- * both ways. Any alignment of an element is right, and one of 16 bytes fast.
- * kernels/host/comm_group.h launches them.
+ * `small` and `medium` send messages through the workspaces (comm/small.h,
+ * comm/medium.h), `large` reads the inputs of the others (comm/large.h): it has
+ * the pointers of all. T is f32, f16 or bf16; n counts elements, or bytes where
+ * there is no type. Sums are in f32, from rank 0 on, rounded once: all ranks
+ * have the same bits, by both ways. Any alignment of an element is right, and
+ * one of 16 bytes fast. kernels/host/comm_group.h launches them.
  */
 #include "comm/large.h"
+#include "comm/medium.h"
 #include "comm/small.h"
 #include "comm/summed_norm.h"
 
@@ -68,6 +70,13 @@
 #define EXPORT(T)                                                              \
     SMALL_SUM(all_reduce, T)                                                   \
     SMALL_SUM(reduce_scatter, T)                                               \
+    KERNEL_UP_TO(512)                                                          \
+    all_reduce_medium_##T(COMM_PARAMETERS, const T *in, T *out, u64 n,         \
+                          u64 slots, u64 slot_nbytes)                          \
+    {                                                                          \
+        COMM_GROUP(g);                                                         \
+        all_reduce_medium(g, {slots, slot_nbytes}, in, out, n);                \
+    }                                                                          \
     SUMMED_NORM(all_reduce_norm, T, false)                                     \
     SUMMED_NORM(all_reduce_norm_q8_1, T, true)                                 \
     KERNEL_UP_TO(512)                                                          \

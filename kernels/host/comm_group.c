@@ -14,17 +14,18 @@
 #include <string.h>
 
 enum {
-    PIECE = 16,        /* bytes that a thread moves at once */
-    LINE = 128,        /* COMM_LINE */
-    BLOCKS = 128,      /* COMM_BLOCKS */
-    THREADS = 512,     /* COMM_THREADS */
-    FAILED = 512,      /* COMM_FAILED */
-    SLOTS = 16384,     /* COMM_SLOTS */
-    FEW_THREADS = 128, /* of a block of a small message */
+    PIECE = 16,      /* bytes that a thread moves at once */
+    LINE = 128,      /* COMM_LINE */
+    BLOCKS = 128,    /* COMM_BLOCKS */
+    THREADS = 512,   /* COMM_THREADS */
+    FAILED = 512,    /* COMM_FAILED */
+    SLOTS = 16384,   /* COMM_SLOTS */
+    FEW_BLOCKS = 32, /* that fill NVLink, and have fewer flags than more */
     MOST_ARGS = 40,
     MOST_BY_LIBRARY = 0xfffe,
     WHY_NBYTES = 600,
     SMALL_NBYTES = 256 << 10,
+    MEDIUM_NBYTES = 4 << 20,
     LARGE_NBYTES = 64 << 20,
     LIMIT_MS = 10000
 };
@@ -44,6 +45,7 @@ struct kpk_comm {
     char *workspaces[KPK_COMM_MOST_RANKS];
     uint32_t ranks, blocks; /* blocks that surely run at once */
     uint32_t small_nbytes, limit_ms;
+    uint64_t medium_nbytes; /* of a slot; whole lines */
     uint64_t large_nbytes;
     bool writes_results; /* GPUs may write ordinary memory of the others */
     bool by_library;     /* asked for */
@@ -56,20 +58,32 @@ struct kpk_comm {
 
 static const struct {
     const char *name;
-    bool sums;                   /* kernels by type; else of bytes */
-    bool takes_results;          /* room for sums of one launch */
+    bool sums;          /* kernels by type; else of bytes */
+    bool takes_results; /* room for sums of one launch */
+    bool has_medium;
     kpk_i_collective_call *call; /* of RCCL or NCCL */
     const char *of_library;
 } ops[] = {
-    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true,
+    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true, true,
                              kpk_i_collectives_all_reduce, "ncclAllReduce"},
-    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false,
+    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false, false,
                                  kpk_i_collectives_reduce_scatter,
                                  "ncclReduceScatter"},
-    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false,
+    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false, false,
                              kpk_i_collectives_all_gather, "ncclAllGather"},
-    [KPK_COMM_BROADCAST] = {"broadcast", false, false,
+    [KPK_COMM_BROADCAST] = {"broadcast", false, false, false,
                             kpk_i_collectives_broadcast, "ncclBroadcast"},
+};
+
+enum way { SMALL, MEDIUM, LARGE };
+
+static const struct {
+    const char *name;
+    uint32_t threads; /* of a block */
+} ways[] = {
+    [SMALL] = {"small", 128},
+    [MEDIUM] = {"medium", THREADS},
+    [LARGE] = {"large", THREADS},
 };
 
 static const struct {
@@ -109,11 +123,16 @@ static uint64_t results_at(const kpk_comm *comm)
     return SLOTS + div_up(slots, LINE) * LINE;
 }
 
-static uint64_t workspace_nbytes(const kpk_comm *comm)
+static uint64_t medium_at(const kpk_comm *comm)
 {
     const uint64_t whole = (uint64_t)LINE * comm->ranks;
 
     return results_at(comm) + div_up(comm->large_nbytes, whole) * whole;
+}
+
+static uint64_t workspace_nbytes(const kpk_comm *comm)
+{
+    return medium_at(comm) + 2 * comm->ranks * comm->medium_nbytes;
 }
 
 static kpk_status make_workspace(kpk_comm *comm, uint32_t rank)
@@ -290,6 +309,10 @@ static kpk_comm *new_group(const char *call, uint32_t ranks,
         comm->small_nbytes = SMALL_NBYTES;
     if (!comm->large_nbytes)
         comm->large_nbytes = LARGE_NBYTES;
+    comm->medium_nbytes =
+        div_up(o.medium_nbytes ? o.medium_nbytes : MEDIUM_NBYTES / (ranks - 1),
+               LINE) *
+        LINE;
     return comm;
 }
 
@@ -326,7 +349,7 @@ struct terms {
     uint32_t rank, ranks;
     uint32_t platform;
     uint32_t small_nbytes, limit_ms;
-    uint64_t large_nbytes;
+    uint64_t medium_nbytes, large_nbytes;
     uint32_t by_library;
     uint32_t blocks;
     char host[KPK_I_HOST_NBYTES];
@@ -344,6 +367,7 @@ static kpk_status agree(kpk_comm *comm, const struct terms *own,
     else if (other->platform != own->platform)
         what = "GPUs of different vendors";
     else if (other->small_nbytes != own->small_nbytes ||
+             other->medium_nbytes != own->medium_nbytes ||
              other->large_nbytes != own->large_nbytes ||
              other->limit_ms != own->limit_ms ||
              other->by_library != own->by_library)
@@ -415,6 +439,7 @@ static kpk_status meet_processes(kpk_comm *comm)
                             (uint32_t)kpk_instance_device(inst)->platform,
                         .small_nbytes = comm->small_nbytes,
                         .limit_ms = comm->limit_ms,
+                        .medium_nbytes = comm->medium_nbytes,
                         .large_nbytes = comm->large_nbytes,
                         .by_library = comm->by_library,
                         .blocks = most_blocks(inst, 1)};
@@ -637,12 +662,29 @@ static bool is_small(const kpk_comm *comm, uint64_t nbytes)
            nbytes * (comm->ranks - 1) <= SMALL_NBYTES;
 }
 
+static enum way way_of(const kpk_comm *comm, kpk_comm_op op, uint64_t nbytes)
+{
+    if (is_small(comm, nbytes))
+        return SMALL;
+    return ops[op].has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
+}
+
+/* Blocks of a launch that moves so many pieces. */
+static uint32_t grid_of(const kpk_comm *comm, enum way way, uint64_t pieces)
+{
+    const uint32_t most = comm->writes_results && way != SMALL
+                              ? (uint32_t)least(comm->blocks, FEW_BLOCKS)
+                              : comm->blocks;
+
+    return (uint32_t)least(div_up(pieces, ways[way].threads), most);
+}
+
 kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
                            kpk_comm_type type, uint64_t n, kpk_comm_plan *out)
 {
     kpk_comm_plan plan = {.op = op};
-    uint64_t nbytes, pieces, threads;
-    bool small;
+    uint64_t nbytes, pieces;
+    enum way way;
 
     if (!comm || !out)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: %s is NULL",
@@ -662,15 +704,15 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
         return KPK_OK;
     }
     nbytes = n * types[type].nbytes;
-    small = is_small(comm, nbytes);
+    way = way_of(comm, op, nbytes);
     snprintf(plan.kernel, sizeof(plan.kernel), "%s_%s%s%s", ops[op].name,
-             small ? "small" : "large", ops[op].sums ? "_" : "",
+             ways[way].name, ops[op].sums ? "_" : "",
              ops[op].sums ? types[type].name : "");
-    plan.registered = !small;
+    plan.registered = way == LARGE;
     plan.element_nbytes = ops[op].sums ? types[type].nbytes : 1;
     plan.n = nbytes / plan.element_nbytes;
     plan.each = plan.n;
-    if (!small && ops[op].takes_results) {
+    if (way == LARGE && ops[op].takes_results) {
         /* the ranks' shares are whole lines */
         const uint64_t whole = (uint64_t)LINE * comm->ranks;
         const uint64_t most = comm->large_nbytes / whole * whole;
@@ -678,11 +720,11 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
         plan.each = least(plan.n, (most ? most : whole) / plan.element_nbytes);
     }
     pieces = div_up(plan.each * plan.element_nbytes, PIECE);
-    if (!small && ops[op].takes_results)
+    if (way == LARGE && ops[op].takes_results)
         pieces = div_up(pieces, comm->ranks);
-    threads = small ? FEW_THREADS : THREADS;
-    plan.shape.block[0] = (uint32_t)threads;
-    plan.shape.grid[0] = (uint32_t)least(div_up(pieces, threads), comm->blocks);
+    plan.medium = way == MEDIUM;
+    plan.shape.block[0] = ways[way].threads;
+    plan.shape.grid[0] = grid_of(comm, way, pieces);
     for (int axis = 1; axis < 3; axis++)
         plan.shape.grid[axis] = plan.shape.block[axis] = 1;
     *out = plan;
@@ -749,6 +791,7 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
 {
     const kpk_launch_options options = {
         .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
+    const uint64_t slots = medium_at(comm);
     struct arguments a = {.n = 0};
     char *to[KPK_COMM_MOST_RANKS] = {0};
 
@@ -766,6 +809,10 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
     ADD(&a, n);
     if (plan->op == KPK_COMM_BROADCAST)
         ADD(&a, root);
+    if (plan->medium) {
+        ADD(&a, slots);
+        ADD(&a, comm->medium_nbytes);
+    }
     return kpk_launch_ex(kernel, &options, a.list, a.n);
 }
 

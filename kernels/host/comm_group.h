@@ -73,6 +73,9 @@ typedef struct kpk_comm_options {
     /* 1: go through RCCL or NCCL in any case; 0: where GPUs of the group do not
      * reach each other's memory. */
     uint32_t by_library;
+    /* The largest all-reduce that goes through workspaces in one step with a
+     * barrier: 4 MiB / (ranks - 1). Each GPU has 2 * ranks times as many. */
+    uint64_t medium_nbytes;
 } kpk_comm_options;
 
 /* A group. Calls for different ranks may come from different threads at once,
@@ -166,6 +169,7 @@ typedef struct kpk_comm_plan {
     uint64_t n;          /* elements */
     uint64_t each;       /* of them in one launch; 0 if there is none to do */
     uint32_t registered; /* 1: inputs must lie in registered buffers */
+    uint32_t medium;     /* 1: through workspaces, in one step with a barrier */
     uint32_t columns, padded; /* of kpk_comm_choose_norm(), else 0 */
 } kpk_comm_plan;
 

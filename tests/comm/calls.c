@@ -39,8 +39,10 @@ static float number(uint32_t call, uint32_t rank, size_t i)
     return (float)(int32_t)(mixed * 747796405u + 2891336453u) / 0x1p29f;
 }
 
-const kpk_comm_options options_of_tests = {
-    .small_nbytes = 8000, .large_nbytes = 40000, .limit_ms = 60000};
+const kpk_comm_options options_of_tests = {.small_nbytes = 8000,
+                                           .medium_nbytes = 10000,
+                                           .large_nbytes = 40000,
+                                           .limit_ms = 60000};
 
 void open_rank(struct group *g, uint32_t r, int device)
 {

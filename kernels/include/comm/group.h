@@ -196,7 +196,7 @@ DEV void system_store_two(u64 *p, u64 a, u64 b)
 DEV void system_release()
 {
 #if KPK_NVIDIA
-    __threadfence_system();
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
 #else
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
 #if KPK_TARGET_MFMA >= 2
@@ -208,7 +208,7 @@ DEV void system_release()
 DEV void system_acquire()
 {
 #if KPK_NVIDIA
-    __threadfence_system();
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
 #else
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");
 #endif
@@ -388,6 +388,19 @@ DEV void put_piece(T *row, u64 n, u64 i, const Piece<T> &piece)
         row[k] = bits_as<T>((Bits)rest);
         rest >>= 8 * sizeof(T);
     }
+}
+
+/* all[] with this rank's own piece at its place */
+template <typename T>
+DEV void put_own(const CommGroup &g, const Piece<T> &own,
+                 Piece<T> all[COMM_RANKS])
+{
+    const u32 rank = known_nowhere(g.rank);
+
+    UNROLL
+    for (u32 s = 0; s < COMM_RANKS; s++)
+        if (s == rank)
+            all[s] = own;
 }
 
 /* The ranks' pieces, added in f32 from rank 0 on and rounded once. */

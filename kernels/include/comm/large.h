@@ -68,6 +68,17 @@ DEV void pull(const CommGroup &g, const CommInputs<T> &in, u64 first, u64 n,
     u64 i = global_thread();
     Piece<T> all[COMM_RANKS];
 
+    /* Two pieces under way: sinks write, and no load goes ahead of a write. */
+    NO_UNROLL
+    for (; KPK_NVIDIA && i + global_threads() < whole;
+         i += 2 * global_threads()) {
+        Piece<T> next[COMM_RANKS];
+
+        pull_piece<T, true>(g, in, first, n, i, all);
+        pull_piece<T, true>(g, in, first, n, i + global_threads(), next);
+        sink(i, all);
+        sink(i + global_threads(), next);
+    }
     NO_UNROLL
     for (; i < whole; i += global_threads()) {
         pull_piece<T, true>(g, in, first, n, i, all);

@@ -117,19 +117,6 @@ DEV void send_to_others(const CommGroup &g, u64 i, Source source)
     }
 }
 
-/* all[] with this rank's own piece at its place */
-template <typename T>
-DEV void put_own(const CommGroup &g, const Piece<T> &own,
-                 Piece<T> all[COMM_RANKS])
-{
-    const u32 rank = known_nowhere(g.rank);
-
-    UNROLL
-    for (u32 s = 0; s < COMM_RANKS; s++)
-        if (s == rank)
-            all[s] = own;
-}
-
 DEV u32 all_ranks(const CommGroup &g)
 {
     return (1u << g.ranks) - 1;

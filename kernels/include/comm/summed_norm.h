@@ -78,16 +78,22 @@ DEV auto norm_out(const NormCall<T> &c, u32 r)
     }
 }
 
+/* A piece of the residual, from element `at` on, if there is one. */
+template <typename T> DEV Piece<T> residual_at(const NormCall<T> &c, u64 at)
+{
+    return c.residual ? load_pack<per16<T>::value>(c.residual + at)
+                      : Piece<T>{};
+}
+
 /* A piece of the ranks' sum, from element `at` on, to `sum`. */
 template <typename T>
-DEV void add_residual(const NormCall<T> &c, u64 at, const Piece<T> &summed)
+DEV void add_residual(const NormCall<T> &c, u64 at, const Piece<T> &r,
+                      const Piece<T> &summed)
 {
     constexpr u32 each = per16<T>::value;
     Piece<T> v = summed;
 
     if (c.residual) {
-        const Piece<T> r = load_pack<each>(c.residual + at);
-
         UNROLL
         for (u32 k = 0; k < each; k++)
             v[k] = added_row<T>::rounded_sum(convert<f32>(v[k]),
@@ -132,10 +138,13 @@ DEV void summed_norm_small(CommGroup &g, const T *in,
                     return load_pack<each>(in + i * each);
                 });
             NO_UNROLL
-            for (u64 i = first + threadIdx.x; i < end; i += blockDim.x)
-                add_residual(
-                    c, i * each,
-                    received_sum<T, 4>(g, load_pack<each>(in + i * each), i));
+            for (u64 i = first + threadIdx.x; i < end; i += blockDim.x) {
+                const Piece<T> own = load_pack<each>(in + i * each);
+                const Piece<T> residual = residual_at(c, i * each);
+
+                add_residual(c, i * each, residual,
+                             received_sum<T, 4>(g, own, i));
+            }
         }
         __syncthreads();
         norm_row_of<Blocks>(args.read(), r, scratch);
@@ -177,9 +186,12 @@ DEV void summed_norm_large(
             const T *sums = to[g.rank] + r * stride;
 
             NO_UNROLL
-            for (u32 i = threadIdx.x; i < n / each; i += blockDim.x)
-                add_residual(c, (u64)r * n + i * each,
-                             load_pack<each>(sums + i * each));
+            for (u32 i = threadIdx.x; i < n / each; i += blockDim.x) {
+                const u64 at = (u64)r * n + i * each;
+                const Piece<T> residual = residual_at(c, at);
+
+                add_residual(c, at, residual, load_pack<each>(sums + i * each));
+            }
         }
         __syncthreads();
         norm_row_of<Blocks>(args.read(), r, scratch);
