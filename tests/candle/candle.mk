@@ -10,6 +10,6 @@ check-candle: $(CANDLE_READY) ## run candle's GPU tests on kpack (CANDLE_DEVICES
 	@tests/candle/$(if $(filter kpack,$(CANDLE_BACKEND)),upstream/)run.py $(B) $(CANDLE_DEVICES)
 
 CANDLE_TEXTS ?= 1## texts that make check-candle-llama reads
-check-candle-llama: $(CANDLE_READY) ## run a model of make model-data by candle on kpack (CANDLE_DEVICES=, CANDLE_TEXTS=)
-	@tests/candle/llama.py $(B) $(MODEL_DATA)/SmolLM2-135M-Instruct.Q4_1.gguf tests/model/data/smollm2.tokens $(CANDLE_TEXTS) $(CANDLE_DEVICES)
+check-candle-llama: $(CANDLE_READY) ## run a model of make model-data by candle on kpack (CANDLE_DEVICES=, CANDLE_BACKEND=, CANDLE_TEXTS=)
+	@tests/candle/$(if $(filter kpack,$(CANDLE_BACKEND)),upstream/)llama.py $(B) $(MODEL_DATA)/SmolLM2-135M-Instruct.Q4_1.gguf tests/model/data/smollm2.tokens $(CANDLE_TEXTS) $(CANDLE_DEVICES)
 .PHONY: check-candle check-candle-llama

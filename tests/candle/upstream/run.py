@@ -41,8 +41,8 @@ def update(source, to):
                 shutil.copyfile(ours, theirs)
 
 
-def workspace(run, folder):
-    """candle's crates with the backend"""
+def workspace(run, folder, *more):
+    """candle's crates with the backend, and more in the folder"""
     registry = os.path.join(folder, "registry")
     os.makedirs(registry, exist_ok=True)
     run.fetch(registry)
@@ -53,7 +53,7 @@ def workspace(run, folder):
         patch(fresh, os.path.join(TREE, "src", "rust", "kpack"))
         update(fresh, folder)
     run.write(os.path.join(folder, "Cargo.toml"), run.WORKSPACE.format(
-        members=json.dumps(CRATES),
+        members=json.dumps([*CRATES, *more]),
         patches="".join(f'{name} = {{ path = "{name}" }}\n' for name in CRATES))
         + "".join(run.PROFILE.format(name=name) for name in CRATES))
     if not os.path.exists(os.path.join(folder, "Cargo.lock")):
