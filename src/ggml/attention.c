@@ -33,6 +33,18 @@ static bool cache_of(enum ggml_type type, struct cache *out)
     return false;
 }
 
+/* x as f16; blocks become f32 first. */
+static bool as_f16(struct run *run, const struct ggml_tensor *x,
+                   struct ggml_tensor *out)
+{
+    struct ggml_tensor numbers = *x;
+
+    if (ggml_is_quantized(x->type) &&
+        !converted(run, x, GGML_TYPE_F32, &numbers))
+        return false;
+    return converted(run, &numbers, GGML_TYPE_F16, out);
+}
+
 /* Elements from one to the next along dimension d. */
 static int64_t step(const struct ggml_tensor *t, size_t d)
 {
@@ -72,7 +84,7 @@ static bool set_slopes(struct run *run, float max_bias, kpk_attention2_args *a)
 
 /*
  * Q is rounded to the type of K and V, and so is O before it becomes f32. K and
- * V of f32 are rounded to f16.
+ * V that module attention does not take, or not together, become f16.
  */
 bool attention(struct run *run, const struct ggml_tensor *t)
 {
@@ -84,11 +96,10 @@ bool attention(struct run *run, const struct ggml_tensor *t)
     kpk_ggml_tensor from, to;
     void *workspace;
 
-    if (!is_f32(t) || !is_f32(t->src[0]) || !same_type(&k, &v) ||
-        (sinks && !is_f32(sinks)))
+    if (!is_f32(t) || !is_f32(t->src[0]) || (sinks && !is_f32(sinks)))
         return false;
-    if (is_f32(&k) && (!converted(run, t->src[1], GGML_TYPE_F16, &k) ||
-                       !converted(run, t->src[2], GGML_TYPE_F16, &v)))
+    if ((!same_type(&k, &v) || !cache_of(k.type, &cache)) &&
+        (!as_f16(run, t->src[1], &k) || !as_f16(run, t->src[2], &v)))
         return false;
     if (!cache_of(k.type, &cache) || !has_rows(&k) || !has_rows(&v) ||
         !converted(run, t->src[0], cache.numbers, &q))

@@ -154,7 +154,7 @@ static bool copy_blocks(struct run *run, const struct ggml_tensor *t,
 {
     const bool encode = ggml_is_quantized(t->type);
     const uint32_t wide = 0;
-    struct ggml_tensor shaped = *t;
+    struct ggml_tensor shaped = *t, numbers = *x;
     kpk_ggml_tensor from, to;
     const kpk_ggml_tensor ids = {.ne = {1, 1, 1, 1}};
 
@@ -169,12 +169,19 @@ static bool copy_blocks(struct run *run, const struct ggml_tensor *t,
                 shaped.nb[d] = shaped.nb[d - 1] * (size_t)x->ne[d - 1];
         }
     }
-    from = view_of(x);
+    /* bf16 often lies halfway between two quants of Q8_0, which ggml's code for
+     * AVX rounds to even, its reference and the kernel away from zero */
+    if (x->type == GGML_TYPE_BF16 &&
+        (t->type == GGML_TYPE_Q8_0 ||
+         !converted(run, x, GGML_TYPE_F32, &numbers)))
+        return false;
+    from = view_of(&numbers);
     to = view_of(&shaped);
     if (encode)
         return has_rows(t) && x->ne[0] % 32 == 0 &&
                launch(run,
-                      named(named("ggml_set_rows", t->type).text, x->type).text,
+                      named(named("ggml_set_rows", t->type).text, numbers.type)
+                          .text,
                       count(&from), 0, KPK_ARGS(from, ids, to, wide));
     return is_f32(t) && has_rows(x) &&
            launch(run, named("ggml_get_rows", x->type).text, count(&to) / 4, 0,
@@ -215,7 +222,9 @@ static struct ggml_tensor part_of(const struct ggml_tensor *t,
     for (size_t d = 0; d < 4; d++) {
         part.ne[d] = x->ne[d];
         if (part.data)
-            part.data = (char *)part.data + (size_t)first[d] * t->nb[d];
+            part.data = (char *)part.data +
+                        (size_t)(first[d] / (d ? 1 : ggml_blck_size(t->type))) *
+                            t->nb[d];
     }
     return part;
 }
@@ -226,8 +235,6 @@ static bool concat(struct run *run, const struct ggml_tensor *t,
     int64_t first[4] = {0};
 
     (void)op;
-    if (ggml_is_quantized(t->type))
-        return false;
     for (size_t i = 0; i < 2; i++) {
         const struct ggml_tensor part = part_of(t, t->src[i], first);
 
