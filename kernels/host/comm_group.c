@@ -135,6 +135,38 @@ static uint64_t workspace_nbytes(const kpk_comm *comm)
     return medium_at(comm) + 2 * comm->ranks * comm->medium_nbytes;
 }
 
+/*
+ * CUDA's driver loads a kernel when it is first asked about it or launched, and
+ * may wait for the device to be idle then: in vain, if a kernel there waits for
+ * a launch that comes later. So all are loaded before the first launch.
+ */
+static kpk_status load_kernels(kpk_instance *inst)
+{
+    const kpk_kernel *kernel;
+    const kpk_module *module;
+    kpk_kernel_decl decl;
+    kpk_status st = kpk_kernel_get(inst, "all_gather_small", &kernel);
+
+    if (st != KPK_OK)
+        return st;
+    module = kpk_kernel_module(kernel);
+    for (size_t i = 0; st == KPK_OK && i < kpk_module_kernel_count(module);
+         i++) {
+        int most_threads;
+
+        st = kpk_module_kernel(module, i, &decl);
+        if (st == KPK_OK)
+            st = kpk_kernel_get_in(inst, kpk_module_name(module), decl.name,
+                                   &kernel);
+        if (st == KPK_OK)
+            st = kpk_kernel_driver_attr(kernel, KPK_DRIVER_ATTR_MAX_BLOCK,
+                                        &most_threads);
+        if (st == KPK_ERR_UNSUPPORTED) /* nor does such a driver load late */
+            st = KPK_OK;
+    }
+    return st;
+}
+
 static kpk_status make_workspace(kpk_comm *comm, uint32_t rank)
 {
     const uint64_t nbytes = workspace_nbytes(comm);
@@ -260,6 +292,8 @@ static kpk_status meet(kpk_comm *comm)
     }
     comm->blocks = blocks_of(comm);
     comm->writes_results = may_write_results(comm->insts[0]);
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        st = load_kernels(comm->insts[r]);
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
         st = make_workspace(comm, r);
     return st;
@@ -415,8 +449,10 @@ static kpk_status share_workspaces(kpk_comm *comm, char why[WHY_NBYTES])
 {
     const struct kpk_i_party *party = &comm->party;
     kpk_instance *inst = comm->insts[party->rank];
-    kpk_status st = make_workspace(comm, party->rank);
+    kpk_status st = load_kernels(inst);
 
+    if (st == KPK_OK)
+        st = make_workspace(comm, party->rank);
     st = kpk_i_party_meet(party, st, "make a workspace", NULL, 0, NULL);
     if (st != KPK_OK)
         return st;

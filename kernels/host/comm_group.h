@@ -83,7 +83,8 @@ typedef struct kpk_comm_options {
 typedef struct kpk_comm kpk_comm;
 
 /*
- * kpk_comm_open() opens a group and allocates a workspace on each GPU.
+ * kpk_comm_open() opens a group, loads module comm and allocates a workspace on
+ * each GPU.
  *
  *   insts    [ranks] instances with module comm, of one driver, by rank. They
  *            stay open until kpk_comm_close(). Two may be on one device, whose
@@ -94,7 +95,7 @@ typedef struct kpk_comm kpk_comm;
  *
  * Fails with KPK_ERR_UNSUPPORTED if RCCL or NCCL is needed and cannot be used:
  * the sentence says why it is needed and what is missing. Also fails with
- * KPK_ERR_ARG, KPK_ERR_NOMEM and KPK_ERR_DRIVER.
+ * KPK_ERR_ARG and KPK_ERR_NOMEM, and as kpk_kernel_get() and kpk_malloc() do.
  */
 kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
                          const kpk_comm_options *options, kpk_comm **out);
@@ -190,8 +191,7 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
  *   stream   a stream of the rank's instance
  *
  * Fails with KPK_ERR_ARG, with KPK_ERR_TIMEOUT once kpk_comm_check() has,
- * otherwise as kpk_kernel_get() and kpk_launch(). Only loading the module, the
- * first time, allocates memory.
+ * otherwise as kpk_kernel_get() and kpk_launch(). A launch allocates nothing.
  */
 kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
                            uint32_t rank, uint32_t root, const void *in,

@@ -12,6 +12,7 @@ extern const kpk_module kpk_module_comm;
 
 unsigned passed, failed;
 const char *where = "";
+uint32_t ndevices;
 
 bool check(bool holds, const char *what)
 {
@@ -52,6 +53,8 @@ void open_rank(struct group *g, uint32_t r, int device)
 
     if (!host)
         exit(2);
+    if (ndevices)
+        device %= (int)ndevices;
     need(kpk_open_modules(&module, 1, device, &k->inst), "opening");
     need(kpk_stream_create(k->inst, KPK_STREAM_NON_BLOCKING, &k->stream),
          "a stream");

@@ -33,6 +33,9 @@ struct group {
 
 extern const kpk_comm_options options_of_tests;
 
+/* Devices that there are, if ranks have to share them; else 0. */
+extern uint32_t ndevices;
+
 /* Instance, stream, inputs and memory for results of a rank, and their end. */
 void open_rank(struct group *g, uint32_t r, int device);
 void close_rank(struct group *g, uint32_t r);

@@ -2,9 +2,9 @@
  *
  * On simulated GPUs it runs once for each processor of KPK_SIM_DEVICES, with
  * so many devices of it, in processes of their own: the runtime reads the
- * variable once. A machine with GPUs runs it on them,
- * and through the library of KPK_NCCL_LIBRARY or KPK_RCCL_LIBRARY. With
- * FULL=1 every processor runs every number of ranks.
+ * variable once. A machine with GPUs runs it on them, of which a single
+ * one serves two ranks, and through the library of KPK_NCCL_LIBRARY or
+ * KPK_RCCL_LIBRARY. With FULL=1 every processor runs every number of ranks.
  *
  * Ends with "N passed, M failed".
  */
@@ -239,8 +239,9 @@ static void run_apart(const char *devices, void (*run_them)(uint32_t),
         _exit(write(ends[1], counts, sizeof(counts)) != sizeof(counts));
     }
     close(ends[1]);
-    check(read(ends[0], counts, sizeof(counts)) == sizeof(counts) &&
-              waitpid(child, &status, 0) == child && status == 0,
+    check(read(ends[0], counts, sizeof(counts)) == sizeof(counts),
+          "counts of the process");
+    check(waitpid(child, &status, 0) == child && status == 0,
           "the end of the process");
     close(ends[0]);
     passed += counts[0];
@@ -324,6 +325,10 @@ int main(void)
         nth++;
     }
     free(targets);
+    if (count == 1) { /* two ranks share the GPU */
+        ndevices = 1;
+        run_on("", 2);
+    }
     for (uint32_t ranks = 2; ranks <= MOST && ranks <= count; ranks *= 2) {
         run_on("", ranks);
         if (!own)
