@@ -14,13 +14,12 @@
 #include <string.h>
 
 enum {
-    PIECE = 16,      /* bytes that a thread moves at once */
-    LINE = 128,      /* COMM_LINE */
-    BLOCKS = 128,    /* COMM_BLOCKS */
-    THREADS = 512,   /* COMM_THREADS */
-    FAILED = 512,    /* COMM_FAILED */
-    SLOTS = 16384,   /* COMM_SLOTS */
-    FEW_BLOCKS = 32, /* that fill NVLink, and have fewer flags than more */
+    PIECE = 16,    /* bytes that a thread moves at once */
+    LINE = 128,    /* COMM_LINE */
+    BLOCKS = 128,  /* COMM_BLOCKS */
+    THREADS = 512, /* COMM_THREADS */
+    FAILED = 512,  /* COMM_FAILED */
+    SLOTS = 16384, /* COMM_SLOTS */
     MOST_ARGS = 40,
     MOST_BY_LIBRARY = 0xfffe,
     WHY_NBYTES = 600,
@@ -80,10 +79,11 @@ enum way { SMALL, MEDIUM, LARGE };
 static const struct {
     const char *name;
     uint32_t threads; /* of a block */
+    uint32_t pieces;  /* of a thread: few blocks have few flags */
 } ways[] = {
-    [SMALL] = {"small", 128},
-    [MEDIUM] = {"medium", THREADS},
-    [LARGE] = {"large", THREADS},
+    [SMALL] = {"small", 128, 1},
+    [MEDIUM] = {"medium", THREADS, 4},
+    [LARGE] = {"large", THREADS, 1},
 };
 
 static const struct {
@@ -708,11 +708,9 @@ static enum way way_of(const kpk_comm *comm, kpk_comm_op op, uint64_t nbytes)
 /* Blocks of a launch that moves so many pieces. */
 static uint32_t grid_of(const kpk_comm *comm, enum way way, uint64_t pieces)
 {
-    const uint32_t most = comm->writes_results && way != SMALL
-                              ? (uint32_t)least(comm->blocks, FEW_BLOCKS)
-                              : comm->blocks;
+    const uint64_t each = (uint64_t)ways[way].threads * ways[way].pieces;
 
-    return (uint32_t)least(div_up(pieces, ways[way].threads), most);
+    return (uint32_t)least(div_up(pieces, each), comm->blocks);
 }
 
 kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
