@@ -132,7 +132,7 @@ static uint64_t medium_at(const kpk_comm *comm)
 
 static uint64_t workspace_nbytes(const kpk_comm *comm)
 {
-    return medium_at(comm) + 2 * comm->ranks * comm->medium_nbytes;
+    return medium_at(comm) + UINT64_C(2) * comm->ranks * comm->medium_nbytes;
 }
 
 /*
@@ -808,7 +808,7 @@ static void add_group(struct arguments *a, const kpk_comm *comm,
  * one GPU caches and another one writes.
  */
 static void find_targets(const kpk_comm *comm, uint32_t rank,
-                         char *const of[KPK_COMM_MOST_RANKS], char *out,
+                         char *const of[KPK_COMM_MOST_RANKS], const char *out,
                          char *to[KPK_COMM_MOST_RANKS])
 {
     const bool writes = comm->writes_results && out && out == of[rank];
@@ -827,6 +827,7 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
         .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
     const uint64_t slots = medium_at(comm);
     struct arguments a = {.n = 0};
+    /* cppcheck-suppress variableScope ; the list points to it */
     char *to[KPK_COMM_MOST_RANKS] = {0};
 
     add_group(&a, comm, &rank);
@@ -1088,7 +1089,7 @@ static kpk_status check_norm_call(const kpk_comm *comm,
 /* p, which may be NULL, some bytes on */
 static void *on_by(const void *p, uint64_t nbytes)
 {
-    return p ? (char *)(uintptr_t)p + nbytes : NULL;
+    return p ? (char *)p + nbytes : NULL;
 }
 
 kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,

@@ -146,7 +146,7 @@ static void check(const struct what *w, uint64_t nbytes)
 
 static void measure(const struct what *w, uint64_t nbytes)
 {
-    double times[LAUNCHES];
+    double times[LAUNCHES] = {0};
 
     check(w, nbytes);
     for (uint32_t r = 0; r < nranks; r++) {
