@@ -702,10 +702,11 @@ $(eval $(call KPACK_EMBED_RULES,dictionary,kpk-dictionary))
 endif
 
 # Host code beside a module's kernels: host/NAME_WORD.c and .h, or a header
-# alone, for instance with a struct that the kernels take.
+# alone, for instance with a struct that the kernels take. NAME_inside.h is for
+# these files and stays here.
 ifeq ($(IMPORT),)
 KPACK_HOST := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.c))))
-KPACK_HOST_HEADERS := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.h))))
+KPACK_HOST_HEADERS := $(filter-out %_inside,$(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.h)))))
 PACK_OBJECTS += $(KPACK_HOST:%=$(KPACK_B)/obj/pack/pack.host-%.o)
 KPACK_HOST_COPIES := $(KPACK_HOST_HEADERS:%=$(KPACK_B)/include/kpack/$(PACK)/%.h)
 PACK_LAUNCHERS += $(KPACK_HOST_COPIES)

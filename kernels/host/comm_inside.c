@@ -1,0 +1,45 @@
+/* comm_inside.c - what all calls of a group ask it */
+#include "comm_inside.h"
+
+enum { SLOTS = 16384 }; /* COMM_SLOTS */
+
+uint64_t kpk_i_comm_results_at(const kpk_comm *comm)
+{
+    const uint64_t slots = UINT64_C(4) * comm->ranks * comm->small_nbytes;
+
+    return SLOTS + comm_div_up(slots, LINE) * LINE;
+}
+
+uint64_t kpk_i_comm_medium_at(const kpk_comm *comm)
+{
+    const uint64_t whole = (uint64_t)LINE * comm->ranks;
+
+    return kpk_i_comm_results_at(comm) +
+           comm_div_up(comm->large_nbytes, whole) * whole;
+}
+
+kpk_status kpk_i_comm_usable(const kpk_comm *comm, const char *call)
+{
+    const uint32_t missed = atomic_load(&comm->missed);
+
+    if (!missed)
+        return KPK_OK;
+    if ((missed & 0xffff) == SOME)
+        return kpk_i_fail(KPK_ERR_TIMEOUT,
+                          "%s: the group has ended, because rank %lu missed "
+                          "another one. Close it and open another one",
+                          call, (unsigned long)(missed >> 16));
+    return kpk_i_fail(KPK_ERR_TIMEOUT,
+                      "%s: the group has ended, because rank %lu waited for "
+                      "rank %lu for %lu ms in vain. Close it and open another "
+                      "one",
+                      call, (unsigned long)(missed >> 16),
+                      (unsigned long)((missed & 0xffff) - 1),
+                      (unsigned long)comm->limit_ms);
+}
+
+kpk_status kpk_i_comm_not_here(const char *call, uint32_t rank)
+{
+    return kpk_i_fail(KPK_ERR_ARG, "%s: rank %lu is another process's", call,
+                      (unsigned long)rank);
+}

@@ -1,0 +1,71 @@
+/*
+ * comm_inside.h - a group of GPUs, for the files of comm_group.h alone
+ *
+ * Numbers that kernels/include/comm/group.h has too are marked; a workspace is
+ * explained there. No header of this name is installed.
+ */
+#ifndef KPACK_COMM_INSIDE_H
+#define KPACK_COMM_INSIDE_H
+
+#include "comm_group.h"
+
+#include <kpack/host_code.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum {
+    PIECE = 16, /* bytes that a thread moves at once */
+    LINE = 128, /* COMM_LINE */
+    SMALL_NBYTES = 256 << 10
+};
+
+struct comm_buffer {
+    struct comm_buffer *next;
+    uint64_t nbytes;
+    char *of[KPK_COMM_MOST_RANKS];
+};
+
+struct kpk_comm {
+    kpk_instance **insts; /* by rank; NULL of another process */
+    /* By RCCL or NCCL if `engine` is not NULL: each rank's communicator. What
+     * is below for workspaces and buffers is for module comm's kernels. */
+    const char *engine;
+    struct ncclComm **library;
+    char *workspaces[KPK_COMM_MOST_RANKS];
+    uint32_t ranks, blocks; /* blocks that surely run at once */
+    uint32_t small_nbytes, limit_ms;
+    uint64_t medium_nbytes; /* of a slot; whole lines */
+    uint64_t large_nbytes;
+    bool writes_results; /* GPUs may write ordinary memory of the others */
+    bool by_library;     /* asked for */
+    struct comm_buffer *buffers;
+    /* The first wait in vain that a check has found, which ends the group:
+     * 1 + the rank that did not come, or SOME, and above 16 bits who waited. */
+    _Atomic uint32_t missed;
+    struct kpk_i_party party; /* its gather is NULL in one process */
+};
+
+enum { SOME = 0xffff }; /* see kpk_comm.missed */
+
+static inline uint64_t comm_div_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static inline uint64_t comm_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes from the start of a workspace. */
+uint64_t kpk_i_comm_results_at(const kpk_comm *comm);
+uint64_t kpk_i_comm_medium_at(const kpk_comm *comm);
+
+/* KPK_ERR_TIMEOUT, with `call` in the sentence, once a rank has been missed. */
+kpk_status kpk_i_comm_usable(const kpk_comm *comm, const char *call);
+
+/* KPK_ERR_ARG: the rank is another process's. */
+kpk_status kpk_i_comm_not_here(const char *call, uint32_t rank);
+
+#endif /* KPACK_COMM_INSIDE_H */

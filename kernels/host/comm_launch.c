@@ -1,0 +1,517 @@
+/* comm_launch.c - plans and launches of a group's calls */
+#include "comm_inside.h"
+
+#include <stdio.h>
+
+enum { THREADS = 512 /* COMM_THREADS */, MOST_ARGS = 40 };
+
+static const struct {
+    const char *name;
+    bool sums;          /* kernels by type; else of bytes */
+    bool takes_results; /* room for sums of one launch */
+    bool has_medium;
+    kpk_i_collective_call *call; /* of RCCL or NCCL */
+    const char *of_library;
+} ops[] = {
+    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true, true,
+                             kpk_i_collectives_all_reduce, "ncclAllReduce"},
+    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false, false,
+                                 kpk_i_collectives_reduce_scatter,
+                                 "ncclReduceScatter"},
+    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false, false,
+                             kpk_i_collectives_all_gather, "ncclAllGather"},
+    [KPK_COMM_BROADCAST] = {"broadcast", false, false, false,
+                            kpk_i_collectives_broadcast, "ncclBroadcast"},
+};
+
+enum way { SMALL, MEDIUM, LARGE };
+
+static const struct {
+    const char *name;
+    uint32_t threads; /* of a block */
+    uint32_t pieces;  /* of a thread: few blocks have few flags */
+} ways[] = {
+    [SMALL] = {"small", 128, 1},
+    [MEDIUM] = {"medium", THREADS, 4},
+    [LARGE] = {"large", THREADS, 1},
+};
+
+static const struct {
+    const char *name;
+    uint32_t nbytes;
+    int of_library;
+} types[] = {
+    [KPK_COMM_F16] = {"f16", 2, KPK_I_F16},
+    [KPK_COMM_BF16] = {"bf16", 2, KPK_I_BF16},
+    [KPK_COMM_F32] = {"f32", 4, KPK_I_F32},
+};
+
+enum {
+    NOPS = sizeof(ops) / sizeof(ops[0]),
+    NTYPES = sizeof(types) / sizeof(types[0])
+};
+
+/* ---- plans -------------------------------------------------------------- */
+
+/*
+ * A message goes through the workspaces if it fits a slot, and if what a GPU
+ * sends takes no longer than the barriers of the other way.
+ */
+static bool is_small(const kpk_comm *comm, uint64_t nbytes)
+{
+    return nbytes <= comm->small_nbytes &&
+           nbytes * (comm->ranks - 1) <= SMALL_NBYTES;
+}
+
+static enum way way_of(const kpk_comm *comm, kpk_comm_op op, uint64_t nbytes)
+{
+    if (is_small(comm, nbytes))
+        return SMALL;
+    return ops[op].has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
+}
+
+/* Blocks of a launch that moves so many pieces. */
+static uint32_t grid_of(const kpk_comm *comm, enum way way, uint64_t pieces)
+{
+    const uint64_t each = (uint64_t)ways[way].threads * ways[way].pieces;
+
+    return (uint32_t)comm_least(comm_div_up(pieces, each), comm->blocks);
+}
+
+kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
+                           kpk_comm_type type, uint64_t n, kpk_comm_plan *out)
+{
+    kpk_comm_plan plan = {.op = op};
+    uint64_t nbytes, pieces;
+    enum way way;
+
+    if (!comm || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: %s is NULL",
+                          comm ? "out" : "comm");
+    if ((unsigned)op >= NOPS)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: no operation is %d",
+                          (int)op);
+    if ((unsigned)type >= NTYPES)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: no type is %d",
+                          (int)type);
+    plan.type = type;
+    if (comm->engine) {
+        snprintf(plan.kernel, sizeof(plan.kernel), "%s", ops[op].of_library);
+        plan.element_nbytes = types[type].nbytes;
+        plan.n = plan.each = n;
+        *out = plan;
+        return KPK_OK;
+    }
+    nbytes = n * types[type].nbytes;
+    way = way_of(comm, op, nbytes);
+    snprintf(plan.kernel, sizeof(plan.kernel), "%s_%s%s%s", ops[op].name,
+             ways[way].name, ops[op].sums ? "_" : "",
+             ops[op].sums ? types[type].name : "");
+    plan.registered = way == LARGE;
+    plan.element_nbytes = ops[op].sums ? types[type].nbytes : 1;
+    plan.n = nbytes / plan.element_nbytes;
+    plan.each = plan.n;
+    if (way == LARGE && ops[op].takes_results) {
+        /* the ranks' shares are whole lines */
+        const uint64_t whole = (uint64_t)LINE * comm->ranks;
+        const uint64_t most = comm->large_nbytes / whole * whole;
+
+        plan.each =
+            comm_least(plan.n, (most ? most : whole) / plan.element_nbytes);
+    }
+    pieces = comm_div_up(plan.each * plan.element_nbytes, PIECE);
+    if (way == LARGE && ops[op].takes_results)
+        pieces = comm_div_up(pieces, comm->ranks);
+    plan.medium = way == MEDIUM;
+    plan.shape.block[0] = ways[way].threads;
+    plan.shape.grid[0] = grid_of(comm, way, pieces);
+    for (int axis = 1; axis < 3; axis++)
+        plan.shape.grid[axis] = plan.shape.block[axis] = 1;
+    *out = plan;
+    return KPK_OK;
+}
+
+/* ---- launches ----------------------------------------------------------- */
+
+/* The registered buffer in which a rank's input lies. */
+static const struct comm_buffer *buffer_of(const kpk_comm *comm, uint32_t rank,
+                                           const char *in, uint64_t nbytes)
+{
+    const struct comm_buffer *b = comm->buffers;
+
+    while (b && (in < b->of[rank] || in + nbytes > b->of[rank] + b->nbytes))
+        b = b->next;
+    return b;
+}
+
+struct arguments {
+    kpk_arg list[MOST_ARGS];
+    size_t n;
+};
+
+static void add(struct arguments *a, const void *value, size_t nbytes)
+{
+    a->list[a->n++] = (kpk_arg){value, nbytes};
+}
+#define ADD(a, variable) add((a), &(variable), sizeof(variable))
+
+/* What every kernel's arguments begin with. */
+static void add_group(struct arguments *a, const kpk_comm *comm,
+                      const uint32_t *rank)
+{
+    for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
+        ADD(a, comm->workspaces[s]);
+    ADD(a, *rank);
+    ADD(a, comm->ranks);
+    ADD(a, comm->small_nbytes);
+    ADD(a, comm->limit_ms);
+}
+
+/*
+ * Where the ranks take a large all-reduce's sums. Rank `rank` alone knows its
+ * `out`, so the others' follow from a registered buffer or from the inputs, or
+ * are in the workspaces. AMD's memory model has no rule for plain memory that
+ * one GPU caches and another one writes.
+ */
+static void find_targets(const kpk_comm *comm, uint32_t rank,
+                         char *const of[KPK_COMM_MOST_RANKS], const char *out,
+                         char *to[KPK_COMM_MOST_RANKS])
+{
+    const bool writes = comm->writes_results && out && out == of[rank];
+
+    for (uint32_t s = 0; s < comm->ranks; s++)
+        to[s] =
+            writes ? of[s] : comm->workspaces[s] + kpk_i_comm_results_at(comm);
+}
+
+/* One launch; `in` is the rank's input, of[] all ranks' if they are read. */
+static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
+                         const kpk_kernel *kernel, uint32_t rank, uint32_t root,
+                         const char *in, char *const of[KPK_COMM_MOST_RANKS],
+                         char *out, uint64_t n, void *stream)
+{
+    const kpk_launch_options options = {
+        .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
+    const uint64_t slots = kpk_i_comm_medium_at(comm);
+    struct arguments a = {.n = 0};
+    /* cppcheck-suppress variableScope ; the list points to it */
+    char *to[KPK_COMM_MOST_RANKS] = {0};
+
+    add_group(&a, comm, &rank);
+    if (!plan->registered)
+        ADD(&a, in);
+    for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
+        ADD(&a, of[s]);
+    if (plan->registered && ops[plan->op].takes_results) {
+        find_targets(comm, rank, of, out, to);
+        for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
+            ADD(&a, to[s]);
+    }
+    ADD(&a, out);
+    ADD(&a, n);
+    if (plan->op == KPK_COMM_BROADCAST)
+        ADD(&a, root);
+    if (plan->medium) {
+        ADD(&a, slots);
+        ADD(&a, comm->medium_nbytes);
+    }
+    return kpk_launch_ex(kernel, &options, a.list, a.n);
+}
+
+static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
+                             uint32_t rank, uint32_t root, const void *in,
+                             const void *out)
+{
+    if (!comm || !plan)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch: %s is NULL",
+                          comm ? "plan" : "comm");
+    if ((unsigned)plan->op >= NOPS)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_launch: %s is for kpk_comm_norm()",
+                          plan->kernel);
+    if (rank >= comm->ranks ||
+        (plan->op == KPK_COMM_BROADCAST && root >= comm->ranks))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_launch: the group has no rank %lu",
+                          (unsigned long)(rank >= comm->ranks ? rank : root));
+    if (plan->n && (!in || !out))
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch: %s is NULL",
+                          in ? "out" : "in");
+    if (!comm->insts[rank])
+        return kpk_i_comm_not_here("kpk_comm_launch", rank);
+    return kpk_i_comm_usable(comm, "kpk_comm_launch");
+}
+
+/* Where all ranks' inputs lie; KPK_ERR_ARG if they are not registered. */
+static kpk_status find_inputs(const kpk_comm *comm, const kpk_comm_plan *plan,
+                              uint32_t rank, const char *in,
+                              char *of[KPK_COMM_MOST_RANKS])
+{
+    const uint64_t rows = plan->op == KPK_COMM_REDUCE_SCATTER ? comm->ranks : 1;
+    const struct comm_buffer *b =
+        buffer_of(comm, rank, in, rows * plan->n * plan->element_nbytes);
+
+    if (!b)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_launch: %s reads the inputs of all ranks, "
+                          "but rank %lu's is in no registered buffer: call "
+                          "kpk_comm_register()",
+                          plan->kernel, (unsigned long)rank);
+    for (uint32_t s = 0; s < comm->ranks; s++)
+        of[s] = b->of[s] + (in - b->of[rank]);
+    return KPK_OK;
+}
+
+static kpk_status call_library(const kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t rank, uint32_t root, const void *in,
+                               void *out, void *stream)
+{
+    const struct kpk_i_collective c = {.comm = comm->library[rank],
+                                       .in = in,
+                                       .out = out,
+                                       .n = plan->n,
+                                       .type = types[plan->type].of_library,
+                                       .root = root,
+                                       .stream = stream};
+
+    return plan->n ? ops[plan->op].call(comm->insts[rank], &c) : KPK_OK;
+}
+
+kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
+                           uint32_t rank, uint32_t root, const void *in,
+                           void *out, void *stream)
+{
+    char *of[KPK_COMM_MOST_RANKS] = {0};
+    const char *from = in;
+    char *to = out;
+    const kpk_kernel *kernel;
+    kpk_status st = check_call(comm, plan, rank, root, in, out);
+
+    if (st == KPK_OK && comm->engine)
+        return call_library(comm, plan, rank, root, in, out, stream);
+    if (st == KPK_OK && plan->registered)
+        st = find_inputs(comm, plan, rank, from, of);
+    if (st == KPK_OK)
+        st = kpk_kernel_get(comm->insts[rank], plan->kernel, &kernel);
+    for (uint64_t i = 0; st == KPK_OK && i < plan->n; i += plan->each) {
+        const uint64_t nbytes = plan->each * plan->element_nbytes;
+
+        st = launch(comm, plan, kernel, rank, root, from, of, to,
+                    comm_least(plan->each, plan->n - i), stream);
+        for (uint32_t s = 0; s < comm->ranks; s++)
+            if (of[s])
+                of[s] += nbytes;
+        from += nbytes;
+        to += nbytes;
+    }
+    return st;
+}
+
+/* ---- sums with a residual and a norm ------------------------------------ */
+
+/* Bytes from a row to the next in a workspace: whole lines. */
+static uint64_t norm_stride(const kpk_comm_plan *plan)
+{
+    return comm_div_up((uint64_t)plan->columns * plan->element_nbytes, LINE) *
+           LINE;
+}
+
+static kpk_status check_norm(const kpk_comm *comm, const kpk_comm_plan *plan)
+{
+    if (!plan->columns ||
+        (uint64_t)plan->columns * plan->element_nbytes % PIECE != 0)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_choose_norm: rows of %lu elements are not "
+                          "whole pieces of %d bytes",
+                          (unsigned long)plan->columns, PIECE);
+    if (plan->padded % 32 != 0 ||
+        (plan->padded && plan->padded < plan->columns))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_choose_norm: padded is %lu; it is 0, or a "
+                          "multiple of 32 from %lu on",
+                          (unsigned long)plan->padded,
+                          (unsigned long)plan->columns);
+    if (plan->registered && norm_stride(plan) > comm->large_nbytes)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_choose_norm: a row is longer than the "
+                          "group's large_nbytes, %llu",
+                          (unsigned long long)comm->large_nbytes);
+    return KPK_OK;
+}
+
+kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
+                                uint32_t rows, uint32_t columns,
+                                uint32_t padded, kpk_comm_plan *out)
+{
+    const uint64_t n = (uint64_t)rows * columns;
+    kpk_comm_plan plan = {.op = KPK_COMM_NORM,
+                          .n = n,
+                          .each = n,
+                          .columns = columns,
+                          .padded = padded};
+    uint32_t threads = 32;
+    kpk_status st;
+
+    if (!comm || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose_norm: %s is NULL",
+                          comm ? "out" : "comm");
+    if ((unsigned)type >= NTYPES)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose_norm: no type is %d",
+                          (int)type);
+    if (comm->engine)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "kpk_comm_choose_norm: this group goes through %s, "
+                          "which has sums alone: call kpk_comm_launch(), then "
+                          "a kernel of module fused",
+                          comm->engine);
+    plan.type = type;
+    plan.element_nbytes = types[type].nbytes;
+    plan.registered = !is_small(comm, n * plan.element_nbytes);
+    st = check_norm(comm, &plan);
+    if (st != KPK_OK)
+        return st;
+    snprintf(plan.kernel, sizeof(plan.kernel), "all_reduce_norm%s_%s_%s",
+             padded ? "_q8_1" : "", plan.registered ? "large" : "small",
+             types[type].name);
+    if (plan.registered)
+        plan.each =
+            comm_least(n, comm->large_nbytes / norm_stride(&plan) * columns);
+    while (threads < THREADS &&
+           (uint64_t)threads * PIECE < (uint64_t)columns * plan.element_nbytes)
+        threads *= 2;
+    plan.shape.block[0] = threads;
+    plan.shape.grid[0] =
+        (uint32_t)comm_least(plan.each / columns, comm->blocks);
+    for (int axis = 1; axis < 3; axis++)
+        plan.shape.grid[axis] = plan.shape.block[axis] = 1;
+    *out = plan;
+    return KPK_OK;
+}
+
+/* One launch: `n` as it stands, of[] all ranks' inputs if they are read. */
+static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
+                              const kpk_kernel *kernel, uint32_t rank,
+                              const kpk_comm_norm_args *n, uint32_t rows,
+                              char *const of[KPK_COMM_MOST_RANKS], void *stream)
+{
+    const kpk_launch_options options = {
+        .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
+    struct arguments a = {.n = 0};
+    char *to[KPK_COMM_MOST_RANKS] = {0};
+
+    find_targets(comm, rank, of, NULL, to);
+    add_group(&a, comm, &rank);
+    if (!plan->registered)
+        ADD(&a, n->in);
+    for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
+        ADD(&a, of[s]);
+    for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
+        ADD(&a, to[s]);
+    ADD(&a, n->residual);
+    ADD(&a, n->sum);
+    ADD(&a, n->weight);
+    ADD(&a, n->out);
+    ADD(&a, rows);
+    ADD(&a, plan->columns);
+    ADD(&a, plan->padded);
+    ADD(&a, n->eps);
+    return kpk_launch_ex(kernel, &options, a.list, a.n);
+}
+
+static kpk_status check_norm_call(const kpk_comm *comm,
+                                  const kpk_comm_plan *plan, uint32_t rank,
+                                  const kpk_comm_norm_args *n)
+{
+    if (!comm || !plan || !n)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_norm: %s is NULL",
+                          !comm   ? "comm"
+                          : !plan ? "plan"
+                                  : "args");
+    if (plan->op != KPK_COMM_NORM)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_norm: %s is for kpk_comm_launch()",
+                          plan->kernel);
+    if (rank >= comm->ranks)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_norm: the group has no rank "
+                          "%lu",
+                          (unsigned long)rank);
+    if (!comm->insts[rank])
+        return kpk_i_comm_not_here("kpk_comm_norm", rank);
+    if (plan->n && (!n->in || !n->sum || !n->out))
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_norm: in, sum or out is NULL");
+    if (((uintptr_t)n->in | (uintptr_t)n->residual | (uintptr_t)n->sum |
+         (uintptr_t)n->weight | (plan->padded ? 0 : (uintptr_t)n->out)) %
+            PIECE !=
+        0)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_norm: a pointer is not aligned to %d bytes",
+                          PIECE);
+    return kpk_i_comm_usable(comm, "kpk_comm_norm");
+}
+
+/* p, which may be NULL, some bytes on */
+static void *on_by(const void *p, uint64_t nbytes)
+{
+    return p ? (char *)p + nbytes : NULL;
+}
+
+kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
+                         uint32_t rank, const kpk_comm_norm_args *args,
+                         void *stream)
+{
+    char *of[KPK_COMM_MOST_RANKS] = {0};
+    const kpk_kernel *kernel;
+    kpk_status st = check_norm_call(comm, plan, rank, args);
+    kpk_comm_norm_args n;
+    uint64_t nbytes, out_nbytes;
+
+    if (st == KPK_OK && plan->registered)
+        st = find_inputs(comm, plan, rank, args->in, of);
+    if (st == KPK_OK)
+        st = kpk_kernel_get(comm->insts[rank], plan->kernel, &kernel);
+    if (st != KPK_OK)
+        return st;
+    n = *args;
+    nbytes = plan->each * plan->element_nbytes;
+    out_nbytes = plan->padded
+                     ? plan->each / plan->columns * (plan->padded / 32) * 36
+                     : nbytes;
+    for (uint64_t i = 0; st == KPK_OK && i < plan->n; i += plan->each) {
+        st = launch_norm(
+            comm, plan, kernel, rank, &n,
+            (uint32_t)(comm_least(plan->each, plan->n - i) / plan->columns), of,
+            stream);
+        for (uint32_t s = 0; s < comm->ranks; s++)
+            of[s] = on_by(of[s], nbytes);
+        n.residual = on_by(n.residual, nbytes);
+        n.sum = on_by(n.sum, nbytes);
+        n.out = on_by(n.out, out_nbytes);
+    }
+    return st;
+}
+
+kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t root, const void *const *in,
+                               void *const *out, void *const *streams)
+{
+    kpk_status st = KPK_OK;
+
+    if (!comm || !plan || !in || !out || !streams)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: %s is NULL",
+                          !comm   ? "comm"
+                          : !plan ? "plan"
+                          : !in   ? "in"
+                          : !out  ? "out"
+                                  : "streams");
+    if (comm->party.gather)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: other ranks are "
+                                       "other processes'");
+    if (comm->engine)
+        st = kpk_i_collectives_begin(comm->insts[0]);
+    if (st != KPK_OK)
+        return st;
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
+        st = kpk_comm_launch(comm, plan, r, root, in[r], out[r], streams[r]);
+    return comm->engine ? kpk_i_collectives_end(comm->insts[0], st) : st;
+}
