@@ -200,9 +200,10 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
 /*
  * kpk_comm_choose_norm() plans an all-reduce with the next step of a model: the
  * sum over the ranks, rounded to the type, is added to a residual, and the
- * result's RMS norm goes on, as numbers or as Q8_1 blocks. All ranks get the
- * bits of the steps one by one: KPK_COMM_ALL_REDUCE, and rmsnorm_add_T or
- * add_rmsnorm_quantize_q8_1_quants_T of module fused.
+ * result's RMS norm goes on, as numbers or as Q8_1 blocks. The steps are those
+ * of KPK_COMM_ALL_REDUCE, and of rmsnorm_add_T or
+ * add_rmsnorm_quantize_q8_1_quants_T of module fused. All ranks get the same
+ * bits.
  *
  *   rows     of the ranks' inputs, one row a token
  *   columns  of a row, which is whole pieces of 16 bytes
