@@ -400,7 +400,7 @@ no_other_door() {
 }
 check "the library opens no file but the drivers' and the collectives', and reads four variables" no_other_door
 check "those variables" sh -c \
-    "[ \"\$(grep -hoE 'getenv\(\"[A-Z_]*\"\)' src/*.c | sort -u | tr -d '\n')\" = 'getenv(\"KPK_CUDA_LIBRARY\")getenv(\"KPK_HIP_LIBRARY\")' ]"
+    "[ \"\$(grep -hoE 'getenv\(\"[A-Z_]*\"\)' src/*.c | sort -u | tr -d '\n')\" = 'getenv(\"KPK_CUDA_LIBRARY\")getenv(\"KPK_HIP_LIBRARY\")getenv(\"KPK_NCCL_LIBRARY\")getenv(\"KPK_RCCL_LIBRARY\")' ]"
 same_in_a_hostile_environment() {
     mkdir -p "$WORK/evil/gfx1201" "$WORK/evil/kpack"
     for name in vector_add.hsaco fill.hsaco gfx1201/vector_add.hsaco \
