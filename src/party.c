@@ -54,6 +54,23 @@ static kpk_status read_all(const struct kpk_i_party *party, const char *records,
     return KPK_OK;
 }
 
+/* The status with which all members end: that of the first which failed. */
+static kpk_status first_failure(const struct kpk_i_party *party,
+                                const char *records, size_t nbytes,
+                                kpk_status own)
+{
+    for (uint32_t m = 0; m < party->members; m++) {
+        struct record r;
+
+        memcpy(&r, records + m * (sizeof(r) + nbytes), sizeof(r));
+        if (r.nbytes != nbytes)
+            return own;
+        if (r.status != KPK_OK)
+            return (kpk_status)r.status;
+    }
+    return own;
+}
+
 kpk_status kpk_i_party_meet(const struct kpk_i_party *party, kpk_status own,
                             const char *what, const void *mine, size_t nbytes,
                             void *all)
@@ -76,8 +93,9 @@ kpk_status kpk_i_party_meet(const struct kpk_i_party *party, kpk_status own,
         if (st == KPK_OK)
             st = read_all(party, records, nbytes, what, all);
     } else { /* the sentence is of what failed first */
-        (void)party->gather(party->caller, of_own, records, each);
         st = own;
+        if (party->gather(party->caller, of_own, records, each) == 0)
+            st = first_failure(party, records, nbytes, own);
     }
     free(records);
     return st;

@@ -4,9 +4,8 @@
  *     kpk_comm_open(insts, ranks, NULL, &comm);
  *     kpk_comm_register(comm, buffers, nbytes); // for large messages
  *     kpk_comm_choose(comm, KPK_COMM_ALL_REDUCE, KPK_COMM_BF16, n, &plan);
- *     for (rank = 0; rank < ranks; rank++)
- *         kpk_comm_launch(comm, &plan, rank, 0, x[rank], x[rank],
- * streams[rank]); kpk_sync(insts[0], streams[0]); kpk_comm_check(comm, 0);
+ *     kpk_comm_launch_all(comm, &plan, 0, inputs, outputs, streams);
+ *     kpk_comm_sync(comm, rank, streams[rank]); // each rank
  *
  * A group has a rank for each GPU. Its kernels read and write the memory of the
  * other GPUs and wait for each other by flags, without the host: launches can
@@ -63,10 +62,11 @@ typedef enum kpk_comm_op {
 /* 0 in a field asks for what its comment says. */
 typedef struct kpk_comm_options {
     /* The largest message that goes through workspaces, without a registered
-     * buffer: up to 256 KiB. Each GPU has 4 * ranks times as many bytes. */
+     * buffer: up to 256 KiB, and never more than 256 KiB / (ranks - 1). Each
+     * GPU has 4 * ranks times as many bytes. */
     uint32_t small_nbytes;
     /* Bytes that one launch of a large all-reduce adds up, for which each GPU
-     * has room: 64 MiB. Longer messages take several launches. */
+     * has room: 64 MiB, 2^40 at most. Longer messages take several launches. */
     uint64_t large_nbytes;
     /* How long a kernel waits for another rank: 10000. */
     uint32_t limit_ms;
@@ -74,7 +74,8 @@ typedef struct kpk_comm_options {
      * reach each other's memory. */
     uint32_t by_library;
     /* The largest all-reduce that goes through workspaces in one step with a
-     * barrier: 4 MiB / (ranks - 1). Each GPU has 2 * ranks times as many. */
+     * barrier: 4 MiB / (ranks - 1), 2^40 at most. Each GPU has 2 * ranks times
+     * as many. */
     uint64_t medium_nbytes;
 } kpk_comm_options;
 
@@ -89,7 +90,7 @@ typedef struct kpk_comm kpk_comm;
  *   insts    [ranks] instances with module comm, of one driver, by rank. They
  *            stay open until kpk_comm_close(). Two may be on one device, whose
  *            streams must then be able to run at once
- *   ranks    2 or more
+ *   ranks    2 to 65534
  *   options  NULL for the defaults
  *   out      set on success; closed by kpk_comm_close()
  *
@@ -119,7 +120,7 @@ typedef int (*kpk_comm_gather)(void *caller, const void *mine, void *all,
  *   inst     an instance with module comm, on a GPU that no other rank has. It
  *            stays open until kpk_comm_close()
  *   rank     this process's, below ranks
- *   ranks    2 or more
+ *   ranks    2 to 65534
  *   options  the same on all ranks; NULL for the defaults
  *   gather   see above; also called by kpk_comm_register() and
  *            kpk_comm_close(), which all ranks must call then
@@ -127,9 +128,11 @@ typedef int (*kpk_comm_gather)(void *caller, const void *mine, void *all,
  *   out      set on success; closed by kpk_comm_close()
  *
  * The calls below take this process's rank and no other. If one rank fails, all
- * do. Fails as kpk_comm_open() does, and with KPK_ERR_ARG if ranks differ in
- * their options or the gather failed. RCCL and NCCL have no time limit: a rank
- * that ends while they open leaves the others waiting.
+ * do. A rank that is refused for its arguments, or has no host memory, makes no
+ * gather: its caller ends the others', as for a rank that has ended. Fails as
+ * kpk_comm_open() does, and with KPK_ERR_ARG if ranks differ in their options
+ * or the gather failed. RCCL and NCCL have no time limit: a rank that ends
+ * while they open leaves the others waiting.
  */
 kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
                               const kpk_comm_options *options,
@@ -138,8 +141,9 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
 
 /*
  * Frees the group when its launches are over; NULL does nothing. In a group
- * over processes it waits for the same call of the others, unless
- * kpk_comm_check() has found that a rank did not come.
+ * over processes the caller waits for the rank's streams before, by
+ * kpk_comm_sync(), and the call waits for the same one of the others. A rank
+ * that has missed another one makes no gather: its caller ends the others'.
  */
 kpk_status kpk_comm_close(kpk_comm *comm);
 
@@ -176,7 +180,8 @@ typedef struct kpk_comm_plan {
 
 /*
  * kpk_comm_choose() picks the kernel and its grid by bytes and GPUs. Fails with
- * KPK_ERR_ARG for a NULL, and an operation or a type that there is not.
+ * KPK_ERR_ARG for a NULL, an operation or a type that there is not, and more
+ * than 2^50 elements.
  */
 kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
                            kpk_comm_type type, uint64_t n, kpk_comm_plan *out);
@@ -247,9 +252,9 @@ kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
  * and its sentence names the rank that did not come: one that does not make the
  * same calls, or whose GPU or process has ended. The rank's results are then
  * wrong, from the call that waited on. The group has ended: later launches do
- * not wait, and every further call but kpk_comm_close() and kpk_comm_choose()
- * fails with KPK_ERR_TIMEOUT. Open another group, of the same instances if
- * their GPUs still work.
+ * not wait, and every further call but kpk_comm_close(), kpk_comm_choose()
+ * and kpk_comm_choose_norm() fails with KPK_ERR_TIMEOUT. Open another group, of
+ * the same instances if their GPUs still work.
  */
 kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank);
 
@@ -258,7 +263,8 @@ kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank);
  * kpk_comm_check(). Through RCCL or NCCL it waits for limit_ms at most; then it
  * aborts the rank's communicator, so that the stream ends, and fails with
  * KPK_ERR_TIMEOUT. So it does when the library tells that another rank has
- * ended. Work before the call in the stream counts as waiting.
+ * ended. Work before the call in the stream counts as waiting, and the wait
+ * keeps a processor busy.
  */
 kpk_status kpk_comm_sync(kpk_comm *comm, uint32_t rank, void *stream);
 

@@ -26,8 +26,9 @@ kpk_status kpk_i_comm_usable(const kpk_comm *comm, const char *call)
         return KPK_OK;
     if ((missed & 0xffff) == SOME)
         return kpk_i_fail(KPK_ERR_TIMEOUT,
-                          "%s: the group has ended, because rank %lu missed "
-                          "another one. Close it and open another one",
+                          "%s: the group has ended, because a call of rank "
+                          "%lu failed or missed another rank. Close it and "
+                          "open another one",
                           call, (unsigned long)(missed >> 16));
     return kpk_i_fail(KPK_ERR_TIMEOUT,
                       "%s: the group has ended, because rank %lu waited for "

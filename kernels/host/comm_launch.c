@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 enum { THREADS = 512 /* COMM_THREADS */, MOST_ARGS = 40 };
+#define MOST_ELEMENTS (UINT64_C(1) << 50)
 
 static const struct {
     const char *name;
@@ -78,6 +79,12 @@ static uint32_t grid_of(const kpk_comm *comm, enum way way, uint64_t pieces)
     return (uint32_t)comm_least(comm_div_up(pieces, each), comm->blocks);
 }
 
+static kpk_status too_many(const char *call, uint64_t n)
+{
+    return kpk_i_fail(KPK_ERR_ARG, "%s: %llu elements are more than 2^50", call,
+                      (unsigned long long)n);
+}
+
 kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
                            kpk_comm_type type, uint64_t n, kpk_comm_plan *out)
 {
@@ -94,6 +101,8 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
     if ((unsigned)type >= NTYPES)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_choose: no type is %d",
                           (int)type);
+    if (n > MOST_ELEMENTS)
+        return too_many("kpk_comm_choose", n);
     plan.type = type;
     if (comm->engine) {
         snprintf(plan.kernel, sizeof(plan.kernel), "%s", ops[op].of_library);
@@ -139,7 +148,8 @@ static const struct comm_buffer *buffer_of(const kpk_comm *comm, uint32_t rank,
 {
     const struct comm_buffer *b = comm->buffers;
 
-    while (b && (in < b->of[rank] || in + nbytes > b->of[rank] + b->nbytes))
+    while (b && (in < b->of[rank] || nbytes > b->nbytes ||
+                 (uint64_t)(in - b->of[rank]) > b->nbytes - nbytes))
         b = b->next;
     return b;
 }
@@ -364,6 +374,8 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
                           "which has sums alone: call kpk_comm_launch(), then "
                           "a kernel of module fused",
                           comm->engine);
+    if (n > MOST_ELEMENTS)
+        return too_many("kpk_comm_choose_norm", n);
     plan.type = type;
     plan.element_nbytes = types[type].nbytes;
     plan.registered = !is_small(comm, n * plan.element_nbytes);
@@ -507,7 +519,15 @@ kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
     if (comm->party.gather)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: other ranks are "
                                        "other processes'");
-    if (comm->engine)
+    /* a rank that starts waits for all others */
+    for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++) {
+        char *of[KPK_COMM_MOST_RANKS];
+
+        st = check_call(comm, plan, r, root, in[r], out[r]);
+        if (st == KPK_OK && plan->registered)
+            st = find_inputs(comm, plan, r, in[r], of);
+    }
+    if (st == KPK_OK && comm->engine)
         st = kpk_i_collectives_begin(comm->insts[0]);
     if (st != KPK_OK)
         return st;

@@ -1,5 +1,4 @@
-/* comm_open.c - groups of GPUs: their workspaces, buffers, and who is missing
- */
+/* comm_open.c - groups of GPUs: workspaces, buffers, who is missing */
 #include "comm_inside.h"
 
 #include <stdio.h>
@@ -15,9 +14,9 @@ enum {
     LARGE_NBYTES = 64 << 20,
     LIMIT_MS = 10000
 };
+#define MOST_NBYTES (UINT64_C(1) << 40) /* of a workspace's parts */
 
-/* ---- a group ------------------------------------------------------------
- */
+/* ---- a group ------------------------------------------------------------ */
 
 static uint64_t workspace_nbytes(const kpk_comm *comm)
 {
@@ -133,12 +132,11 @@ static kpk_status find_library(const kpk_comm *comm, const kpk_instance *inst,
     if (kpk_i_collectives_find(inst, engine) == KPK_OK)
         return KPK_OK;
     snprintf(missing, sizeof(missing), "%s", kpk_error_message());
-    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
-                      "a group of %lu GPUs needs %s, because %s. There is %s",
-                      (unsigned long)comm->ranks,
-                      kpk_instance_device(inst)->platform == KPK_HIP ? "RCCL"
-                                                                     : "NCCL",
-                      why, missing);
+    return kpk_i_fail(
+        KPK_ERR_UNSUPPORTED, "a group of %lu GPUs needs %s, because %s: %s",
+        (unsigned long)comm->ranks,
+        kpk_instance_device(inst)->platform == KPK_HIP ? "RCCL" : "NCCL", why,
+        missing);
 }
 
 /* A group of one process, by a library. */
@@ -221,6 +219,10 @@ static kpk_comm *new_group(const char *call, uint32_t ranks,
     else if (o.small_nbytes > SMALL_NBYTES)
         *st = kpk_i_fail(KPK_ERR_ARG, "%s: small_nbytes is %lu, the most is %d",
                          call, (unsigned long)o.small_nbytes, SMALL_NBYTES);
+    else if (o.medium_nbytes > MOST_NBYTES || o.large_nbytes > MOST_NBYTES)
+        *st = kpk_i_fail(KPK_ERR_ARG,
+                         "%s: medium_nbytes and large_nbytes are 2^40 at most",
+                         call);
     else if (!(comm = allocate_group(ranks)))
         *st = kpk_i_fail(KPK_ERR_NOMEM, "no memory for a group of %lu GPUs",
                          (unsigned long)ranks);
@@ -259,6 +261,12 @@ kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
         if (!insts[r])
             st = kpk_i_fail(KPK_ERR_ARG, "kpk_comm_open: insts[%lu] is NULL",
                             (unsigned long)r);
+        else if (kpk_instance_device(insts[r])->platform !=
+                 kpk_instance_device(insts[0])->platform)
+            st = kpk_i_fail(KPK_ERR_ARG,
+                            "kpk_comm_open: insts[0] and insts[%lu] have "
+                            "different drivers",
+                            (unsigned long)r);
     }
     if (st == KPK_OK)
         st = meet(comm);
@@ -282,10 +290,16 @@ struct terms {
 };
 
 static kpk_status agree(kpk_comm *comm, const struct terms *own,
-                        const struct terms *other)
+                        const struct terms *other, uint32_t place)
 {
     const char *what = NULL;
 
+    if (other->rank != place)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_comm_open_rank: the gather has rank %lu in "
+                          "place %lu: two processes have one rank, or it is "
+                          "not by rank",
+                          (unsigned long)other->rank, (unsigned long)place);
     if (other->version != own->version)
         what = "different releases of kpack";
     else if (other->ranks != own->ranks)
@@ -354,6 +368,18 @@ static kpk_status share_workspaces(kpk_comm *comm, char why[WHY_NBYTES])
     return st;
 }
 
+/* Libraries need none. All ranks come here, with one or without. */
+static void drop_workspace(kpk_comm *comm)
+{
+    const uint32_t rank = comm->party.rank;
+
+    if (rank >= KPK_COMM_MOST_RANKS || !comm->workspaces[rank])
+        return;
+    kpk_i_party_wait(&comm->party); /* until nobody maps it */
+    (void)kpk_free(comm->insts[rank], comm->workspaces[rank]);
+    comm->workspaces[rank] = NULL;
+}
+
 /* By kernels where all ranks reach each other's memory, else by a library. All
  * ranks come to the same end, from the same terms and answers. */
 static kpk_status meet_processes(kpk_comm *comm)
@@ -383,7 +409,7 @@ static kpk_status meet_processes(kpk_comm *comm)
     st = kpk_i_party_meet(party, KPK_OK, "", &own, sizeof(own), all);
     comm->blocks = own.blocks;
     for (uint32_t s = 0; st == KPK_OK && s < party->members; s++) {
-        st = agree(comm, &own, &all[s]);
+        st = agree(comm, &own, &all[s], s);
         if (!*why && strcmp(all[s].host, all[0].host) != 0)
             snprintf(why, sizeof(why), "rank 0 is on host %s, rank %lu on %s",
                      all[0].host, (unsigned long)s, all[s].host);
@@ -392,8 +418,10 @@ static kpk_status meet_processes(kpk_comm *comm)
     if (st == KPK_OK && !*why)
         st = share_workspaces(comm, why);
     if (*why &&
-        (st == KPK_OK || st == KPK_ERR_DRIVER || st == KPK_ERR_UNSUPPORTED))
+        (st == KPK_OK || st == KPK_ERR_DRIVER || st == KPK_ERR_UNSUPPORTED)) {
+        drop_workspace(comm);
         st = open_library_over(comm, why);
+    }
     return st;
 }
 

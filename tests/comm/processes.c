@@ -269,7 +269,7 @@ static bool run_once(const char *devices, const char *library, uint32_t n,
         int status = 0;
         const pid_t child = waitpid(-1, &status, 0);
 
-        if (WIFSIGNALED(status))
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
             atomic_store(&shared->gone, true);
         if (WIFEXITED(status) && WEXITSTATUS(status) == MISNAMED) {
             named = false; /* the others would wait for it */

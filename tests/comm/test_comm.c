@@ -56,11 +56,37 @@ static void check_all(const struct group *g)
         free(out[r]);
 }
 
+/* A call on all ranks at once. */
+static void launch_all(struct group *g, uint32_t c)
+{
+    const void *in[MOST];
+    void *out[MOST], *streams[MOST];
+    kpk_comm_plan plan;
+
+    for (uint32_t r = 0; r < g->n; r++) {
+        in[r] = g->ranks[r].in + c * LARGEST;
+        out[r] = g->ranks[r].out + c * LARGEST;
+        streams[r] = g->ranks[r].stream;
+    }
+    need(kpk_comm_choose(g->comm, calls[c].op, KPK_COMM_F32, calls[c].n, &plan),
+         "a plan");
+    out[g->n - 1] = NULL; /* no rank may start then */
+    check(kpk_comm_launch_all(g->comm, &plan, calls[c].root, in, out,
+                              streams) == KPK_ERR_ARG,
+          "no output on the last rank");
+    out[g->n - 1] = g->ranks[g->n - 1].out + c * LARGEST;
+    need(kpk_comm_launch_all(g->comm, &plan, calls[c].root, in, out, streams),
+         plan.kernel);
+}
+
 static void check_calls_in_a_row(struct group *g)
 {
-    for (uint32_t c = 0; c < CALLS; c++)
-        for (uint32_t r = 0; r < g->n; r++)
+    for (uint32_t c = 0; c < CALLS; c++) {
+        if (c % 2)
+            launch_all(g, c);
+        for (uint32_t r = 0; c % 2 == 0 && r < g->n; r++)
             launch(g, c, r);
+    }
     check_all(g);
 }
 
@@ -128,6 +154,77 @@ static void check_errors(struct group *g)
                   KPK_OK,
           "no elements");
     check(kpk_comm_check(g->comm, g->n) == KPK_ERR_ARG, "no such rank");
+}
+
+/* What a group refuses when it opens, and of sizes. */
+static void check_sizes(struct group *g)
+{
+    static const struct {
+        kpk_comm_options options;
+        const char *what;
+    } refused[] = {
+        {{.small_nbytes = (256 << 10) + 1}, "small messages"},
+        {{.medium_nbytes = UINT64_MAX}, "medium messages"},
+        {{.large_nbytes = UINT64_MAX}, "large messages"},
+    };
+    kpk_instance *insts[MOST];
+    kpk_comm *none = NULL;
+    kpk_comm_plan plan;
+
+    for (uint32_t r = 0; r < g->n; r++)
+        insts[r] = g->ranks[r].inst;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        check(kpk_comm_open(insts, g->n, &refused[i].options, &none) ==
+                      KPK_ERR_ARG &&
+                  !none,
+              refused[i].what);
+    check(kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, KPK_COMM_F32,
+                          UINT64_C(1) << 62, &plan) == KPK_ERR_ARG,
+          "more elements than an address space has");
+}
+
+static void check_norm_errors(struct group *g)
+{
+    static const struct {
+        uint32_t columns, padded;
+        const char *what;
+    } refused[] = {
+        {0, 0, "rows without columns"},
+        {5, 0, "rows of odd columns"},
+        {64, 33, "blocks of odd columns"},
+        {64, 32, "fewer columns of blocks than of numbers"},
+        {1 << 20, 0, "a row that does not fit"},
+    };
+    const struct rank *k = &g->ranks[0];
+    kpk_comm_norm_args norm = {
+        .in = k->in, .sum = k->out, .out = k->out + 64, .eps = 1};
+    kpk_comm_plan plan, other;
+
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        check(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, 1, refused[i].columns,
+                                   refused[i].padded, &plan) == KPK_ERR_ARG,
+              refused[i].what);
+    check(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, UINT32_MAX, 1 << 31, 0,
+                               &plan) == KPK_ERR_ARG,
+          "more rows than an address space has");
+    need(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, 1, 64, 0, &plan),
+         "a plan of a norm");
+    need(
+        kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, KPK_COMM_F32, 64, &other),
+        "a plan");
+    check(kpk_comm_launch(g->comm, &plan, 0, 0, k->in, k->out, k->stream) ==
+              KPK_ERR_ARG,
+          "a norm's plan for another call");
+    check(kpk_comm_norm(g->comm, &other, 0, &norm, k->stream) == KPK_ERR_ARG,
+          "another call's plan for a norm");
+    check(kpk_comm_norm(g->comm, &plan, g->n, &norm, k->stream) == KPK_ERR_ARG,
+          "a norm on a rank that there is not");
+    norm.in = k->in + 1;
+    check(kpk_comm_norm(g->comm, &plan, 0, &norm, k->stream) == KPK_ERR_ARG,
+          "an input between pieces");
+    norm.in = NULL;
+    check(kpk_comm_norm(g->comm, &plan, 0, &norm, k->stream) == KPK_ERR_ARG,
+          "a norm of nothing");
 }
 
 /*
@@ -207,6 +304,8 @@ static void run(uint32_t ranks)
     check_calls_in_a_row(&g);
     check_graphs(&g);
     check_errors(&g);
+    check_sizes(&g);
+    check_norm_errors(&g);
     close_group(&g);
     check_killed(&g);
     open_group(&g, 60000); /* another one works */

@@ -91,7 +91,7 @@ static void check_one(const kpk_module *module, size_t kernel, uint64_t n,
         kpk_module_shape(module, kernel, amd_target(module), n, ncolumns, &s);
     bool named = false;
     struct row at;
-    uint64_t x, y, threads;
+    uint64_t x, y, threads, most;
     bool loops, y_loops, launchable;
 
     assert_ok(kpk_module_kernel(module, kernel, &decl));
@@ -99,6 +99,8 @@ static void check_one(const kpk_module *module, size_t kernel, uint64_t n,
         named = strstr(kpk_error_message(), decl.name) != NULL;
     at = find_row(module, decl.name, n, ncolumns);
     x = needed(n, number(module, at, "grid_x_each", 1));
+    most = (uint64_t)number(module, at, "grid_x_most", 0);
+    x = most && x > most ? most : x;
     y = needed(ncolumns, number(module, at, "grid_y_each", 0));
     loops = number(module, at, "grid_x_loops", 0) != 0;
     y_loops = number(module, at, "grid_y_loops", 0) != 0;

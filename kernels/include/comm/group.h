@@ -273,16 +273,19 @@ template <typename Ready> DEV void wait_until(CommGroup &g, Ready ready)
 
 /* ---- a call ------------------------------------------------------------- */
 
+/* Numbers of neighbouring calls differ in the lowest bit; 0 is none. */
+DEV u32 call_after(u32 call)
+{
+    return call == ~0u ? 2 : call + 1;
+}
+
 /* Every thread begins here. */
 DEV void comm_begin(CommGroup &g)
 {
     meet_launches();
     g.own = g.memory[g.rank];
-    const u32 before = system_load(comm_word(g.own, COMM_EPOCH, blockIdx.x));
-
+    g.call = call_after(system_load(comm_word(g.own, COMM_EPOCH, blockIdx.x)));
     g.dead = system_load(comm_word(g.own, COMM_FAILED, 0)) != 0;
-    /* Numbers of neighbouring calls differ in the lowest bit. */
-    g.call = before == ~0u ? 2 : before + 1;
 }
 
 /* And ends here: the last of a call that a block does. */
@@ -315,7 +318,9 @@ DEV void tell_others(const CommGroup &g, u32 flags)
     }
 }
 
-/* Waits until this block of all other ranks has told so. */
+/* Waits until this block of all other ranks has told so. A rank is one call
+ * ahead at most, for that one ends after all have begun it. A block may have
+ * told its last call long ago, so no other number will do. */
 DEV void wait_for_others(CommGroup &g, u32 flags)
 {
     if (threadIdx.x < g.ranks && threadIdx.x != g.rank) {
@@ -323,8 +328,10 @@ DEV void wait_for_others(CommGroup &g, u32 flags)
             comm_word(g.own, flags, blockIdx.x * COMM_RANKS + threadIdx.x);
 
         wait_until(g, [&](u32 &peer) {
+            const u32 told = system_load(flag);
+
             peer = threadIdx.x;
-            return (i32)(system_load(flag) - g.call) >= 0;
+            return told == g.call || told == call_after(g.call);
         });
         system_acquire();
     }
