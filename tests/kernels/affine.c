@@ -93,6 +93,8 @@ static void run_shapes(struct kt *t, const struct kt_row *row)
     size_t kernel;
 
     run(t, row);
+    if (kpk_module_table_count(&kpk_module_affine) == 0)
+        return; /* a sample of kernels recommends nothing */
     t->what = "recommended shapes";
     if (kpk_module_find_kernel(&kpk_module_affine, t->symbol, &kernel) !=
         KPK_OK) {
