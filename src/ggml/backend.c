@@ -307,9 +307,7 @@ static bool offload_op(ggml_backend_dev_t dev, const struct ggml_tensor *op)
     enum { ROWS = 32 };
 
     (void)dev;
-    if (op->op == GGML_OP_MUL_MAT)
-        return op->ne[1] >= ROWS;
-    return op->op == GGML_OP_MUL_MAT_ID && op->ne[2] >= ROWS;
+    return op->op == GGML_OP_MUL_MAT && op->ne[1] >= ROWS;
 }
 
 static ggml_backend_event_t event_new(ggml_backend_dev_t dev)

@@ -126,6 +126,11 @@ float param_f32(const struct ggml_tensor *t, size_t i)
     return value;
 }
 
+bool fits(const struct ggml_tensor *t)
+{
+    return ggml_nelements(t) <= INT32_MAX;
+}
+
 kpk_ggml_tensor view_of(const struct ggml_tensor *t)
 {
     kpk_ggml_tensor v = {.data = t->data};
@@ -195,6 +200,8 @@ bool converted(struct run *run, const struct ggml_tensor *x,
 {
     kpk_ggml_tensor from = view_of(x), to;
 
+    if (!fits(x))
+        return false;
     *out = *x;
     out->type = type;
     out->nb[0] = ggml_type_size(type);

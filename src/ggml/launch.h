@@ -20,7 +20,7 @@ struct run {
     size_t scratch_used;   /* by this node */
 };
 
-/* Launches that one node may take; more of them are slower than the CPU. */
+/* Launches that one node may take. */
 enum { MOST_LAUNCHES = 256 };
 
 /* ---- launches: made if run->launching, else asked for ---- */
@@ -58,6 +58,8 @@ bool is_matrix(const struct ggml_tensor *t);
 const char *at(const struct ggml_tensor *t, int64_t i2, int64_t i3);
 float param_f32(const struct ggml_tensor *t, size_t i);
 
+/* The kernels count a result's elements in 31 bits. */
+bool fits(const struct ggml_tensor *t);
 /* As the kernels of module ggml take a tensor. */
 kpk_ggml_tensor view_of(const struct ggml_tensor *t);
 uint64_t count(const kpk_ggml_tensor *v);

@@ -96,6 +96,12 @@ static bool glu(struct run *run, const struct ggml_tensor *t,
 
 /* ---- copies ---- */
 
+/* Whether all rows begin at multiples of a word from the tensor's memory. */
+static bool rows_align(const struct ggml_tensor *t, size_t word)
+{
+    return (t->nb[1] | t->nb[2] | t->nb[3] | t->view_offs) % word == 0;
+}
+
 /*
  * Two tensors of one type as numbers that have a kernel: blocks and wide
  * numbers are rows of words. Each is joined for itself, unless they are of one
@@ -113,7 +119,8 @@ static const char *as_words(const struct ggml_tensor *t,
     *to = view_of(t);
     *from = view_of(x);
     if (size != word || ggml_is_quantized(t->type)) {
-        if (!has_rows(t) || !has_rows(x) || (row | other) % word != 0)
+        if (!has_rows(t) || !has_rows(x) || (row | other) % word != 0 ||
+            !rows_align(t, word) || !rows_align(x, word))
             return NULL;
         to->ne[0] = (uint32_t)(row / word);
         from->ne[0] = (uint32_t)(other / word);
@@ -159,7 +166,7 @@ static bool copy_blocks(struct run *run, const struct ggml_tensor *t,
     const kpk_ggml_tensor ids = {.ne = {1, 1, 1, 1}};
 
     if (!ggml_are_same_shape(t, x)) {
-        if (!ggml_is_contiguous(t))
+        if (!ggml_is_contiguous(t) || x->ne[0] % ggml_blck_size(t->type) != 0)
             return false;
         shaped.nb[0] = ggml_type_size(t->type);
         shaped.nb[1] = ggml_row_size(t->type, x->ne[0]);
@@ -290,6 +297,8 @@ static bool write_part(struct run *run, const struct ggml_tensor *t,
     (void)op;
     for (size_t d = 1; d < 4; d++)
         part.nb[d] = (size_t)p[d - 1];
+    part.nb[0] = t->nb[0];
+    part.view_offs = t->view_offs + (size_t)p[3];
     part.data = t->data ? (char *)t->data + p[3] : NULL;
     to = view_of(&part);
     if (!same_type(t, x) || !copy_from(run, t, t->src[0]))
@@ -585,12 +594,6 @@ static const struct op table[GGML_OP_COUNT] = {
     TABLE(X)
 #undef X
 };
-
-/* The kernels count elements of a tensor in 31 bits. */
-static bool fits(const struct ggml_tensor *t)
-{
-    return ggml_nelements(t) <= INT32_MAX;
-}
 
 bool ops_is_nothing(const struct ggml_tensor *node)
 {

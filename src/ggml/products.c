@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 
+/* Up to these, columns are multiplied by numbers as f32. */
+enum { MOST_COLUMNS = 8 };
+
 /* A product of one matrix; columns are f32, or Q8_1 made of them. */
 struct product {
     enum ggml_type type;
@@ -22,7 +25,6 @@ static int32_t padded(int32_t columns)
 /* `blocks` is memory for the columns as Q8_1. */
 static bool product(struct run *run, const struct product *p, void *blocks)
 {
-    enum { MOST_COLUMNS = 8 };
     const bool quantized = ggml_is_quantized(p->type);
     const int32_t in_columns = quantized ? padded(p->columns) : p->columns;
     const void *in = quantized ? blocks : p->in;
@@ -76,7 +78,7 @@ static bool mul_mat_f32(struct run *run, const struct ggml_tensor *t)
                                        .batch = (uint32_t)batch};
     kpk_gemm_plan plan;
 
-    if (!lda || !ldb || !is_f32(x) ||
+    if (lda < x->ne[x_transposed] || ldb < m->ne[m_transposed] || !is_f32(x) ||
         x->ne[2] / batch * x->ne[3] > MOST_LAUNCHES || x->ne[1] > UINT32_MAX ||
         m->ne[1] > UINT32_MAX || m->ne[0] > UINT32_MAX || batch > UINT16_MAX ||
         kpk_gemm_choose(run->inst, &kpk_module_gemm, &matrices, 0, &plan) !=
@@ -133,6 +135,8 @@ static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
 
             if (!product(run, &p, blocks))
                 return false;
+            if (!run->launching)
+                return true; /* all take the same kernels */
         }
     return true;
 }
@@ -158,6 +162,22 @@ static bool is_small(const struct ggml_tensor *t)
     return t->ne[1] <= 8 && t->ne[2] * t->ne[3] > 4;
 }
 
+/*
+ * Whether x may be rounded as product() rounds it: to Q8_1 for blocks, else to
+ * the type of m if there are many columns. ggml_prec_set_src() sets the
+ * parameter, and its types are in order of their precision.
+ */
+static bool may_round(const struct ggml_tensor *t)
+{
+    const enum ggml_type type = t->src[0]->type;
+    const int32_t asked = t->op_params[3];
+
+    if (ggml_is_quantized(type))
+        return asked == GGML_PREC_UNDEFINED || asked >= GGML_PREC_Q8;
+    return t->ne[1] <= MOST_COLUMNS || asked == GGML_PREC_UNDEFINED ||
+           asked >= (type == GGML_TYPE_BF16 ? GGML_PREC_BF16 : GGML_PREC_F16);
+}
+
 bool mul_mat(struct run *run, const struct ggml_tensor *t)
 {
     const struct ggml_tensor *m = t->src[0], *x = t->src[1];
@@ -168,7 +188,7 @@ bool mul_mat(struct run *run, const struct ggml_tensor *t)
     if (is_f32(m) && mul_mat_f32(run, t))
         return true;
     run->scratch_used = 0;
-    if (!is_f32(m) && is_matrix(m) &&
+    if (!is_f32(m) && is_matrix(m) && may_round(t) &&
         ((is_f32(x) && is_matrix(x)) ||
          converted(run, x, GGML_TYPE_F32, &columns)) &&
         mul_mat_weights(run, t, &columns))

@@ -173,7 +173,8 @@ def main(words):
     failed = False
     for device in words[3:] or ["gfx942"]:
         print(device, flush=True)
-        passed, faults = check(Judge(words[1], words[2], device), rows)
+        found = [dict(row) for row in rows]
+        passed, faults = check(Judge(words[1], words[2], device), found)
         for fault in faults:
             print(f"check-ggml: {device}: {fault}", file=sys.stderr)
         failed = failed or bool(faults)
@@ -182,7 +183,7 @@ def main(words):
         with open(table, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, rows[0], lineterminator="\n")
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows(found)
     return 1 if failed else None
 
 

@@ -118,10 +118,11 @@ template <class F, int Rows, int Cols> struct TileBulk {
 
     static DEV_MEMBER void begin(Lds &lds)
     {
-        if (threadIdx.x == 0 && threadIdx.y == 0)
+        if (threadIdx.x == 0 && threadIdx.y == 0) {
             UNROLL
-        for (int i = 0; i < slots; i++)
-            barrier_init(&lds.stages[i].arrived, 128);
+            for (int i = 0; i < slots; i++)
+                barrier_init(&lds.stages[i].arrived, 128);
+        }
         __syncthreads();
     }
 
