@@ -12,7 +12,8 @@ by rules, so that no line of candle is kept here:
 - ADDED has what is not a copy, and the text that it goes before.
 
 All of it is behind the feature `kpack`. A rule that finds nothing is an error. A
-match that the rules miss is one for the compiler: it wants an arm for Kpack.
+match without a `_` arm that the rules miss is one for the compiler: it wants an
+arm for Kpack. A match with one fails when it runs.
 """
 import os
 import re

@@ -14,9 +14,9 @@ import shutil
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 from patch import patch
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
 CRATES = ("candle-core", "candle-nn")
 
@@ -46,7 +46,6 @@ def workspace(run, folder, *more):
     registry = os.path.join(folder, "registry")
     os.makedirs(registry, exist_ok=True)
     run.fetch(registry)
-    run.lock(registry)
     with tempfile.TemporaryDirectory() as fresh:
         for name in CRATES:
             shutil.copytree(os.path.join(registry, name), os.path.join(fresh, name))

@@ -12,8 +12,9 @@ fn name(family: &str, x: &KpackStorage) -> String {
     format!("{family}_{}", x.dtype().as_str())
 }
 
-/// The address of a tensor without gaps.
-fn address((x, l): Operand<'_>, op: &'static str) -> Result<*mut u8> {
+/// The address of a tensor of the same type as `like`, without gaps.
+fn address((x, l): Operand<'_>, like: &KpackStorage, op: &'static str) -> Result<*mut u8> {
+    like.same_dtype(x, op)?;
     match l.contiguous_offsets() {
         Some((start, _)) => Ok(x.ptr(start)),
         None => Err(candle::Error::RequiresContiguous { op }.bt()),
@@ -39,11 +40,11 @@ fn rows(
     }
     let kernel = device.kernel("reduce", &name(family, x.0))?;
     let shape = kernel.shape((n / columns) as u64, columns as u64)?;
-    let (from, to, width) = (address(x, family)?, out.ptr(0), columns as i32);
+    let (from, to, width) = (address(x, x.0, family)?, out.ptr(0), columns as i32);
     let block = shape.block[0] as i32;
     let weights = weights
         .iter()
-        .map(|w| address(*w, family))
+        .map(|w| address(*w, x.0, family))
         .collect::<Result<Vec<_>>>()?;
 
     let mut args = vec![from.arg(), to.arg()];
@@ -89,9 +90,9 @@ fn turned(
     let n = x.1.shape().elem_count();
     let out = x.0.alloc(n, x.0.dtype())?;
     let pointers = [
-        address(x, family)?,
-        address(cos, family)?,
-        address(sin, family)?,
+        address(x, x.0, family)?,
+        address(cos, x.0, family)?,
+        address(sin, x.0, family)?,
         out.ptr(0),
     ];
     // Angles of their own for each of a batch.
@@ -138,4 +139,42 @@ pub(crate) fn rope_thd(
 ) -> Result<(KpackStorage, Shape)> {
     let (b, t, h, d) = x.1.shape().dims4()?;
     turned("rope_thd", x, cos, sin, &[b, t, h, d])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ops::{layer_norm, rms_norm};
+    use crate::rotary_emb::{rope, rope_i, rope_thd};
+    use candle::{DType, Device, Result, Tensor};
+
+    #[test]
+    fn other_types_are_refused_on_a_gpu() -> Result<()> {
+        let gpu = Device::new_kpack(0)?;
+        let x = Tensor::ones((1, 4, 4, 8), DType::F32, &gpu)?;
+        let weights = Tensor::ones(8, DType::F32, &gpu)?;
+        let angles = Tensor::ones((4, 4), DType::F32, &gpu)?;
+        let half = |tensor: &Tensor| tensor.to_dtype(DType::F16);
+        let refused = |name: &str, result: Result<Tensor>| {
+            let error = result.expect_err(name).to_string();
+            let wanted = format!("dtype mismatch in {name}, lhs: F32, rhs: F16");
+            assert!(error.contains(&wanted), "{error}");
+        };
+
+        refused("rmsnorm", rms_norm(&x, &half(&weights)?, 1e-5));
+        for (alpha, beta) in [
+            (half(&weights)?, weights.clone()),
+            (weights.clone(), half(&weights)?),
+        ] {
+            refused("layernorm", layer_norm(&x, &alpha, &beta, 1e-5));
+        }
+        for (cos, sin) in [
+            (half(&angles)?, angles.clone()),
+            (angles.clone(), half(&angles)?),
+        ] {
+            refused("rope", rope(&x, &cos, &sin));
+            refused("rope_i", rope_i(&x, &cos, &sin));
+            refused("rope_thd", rope_thd(&x, &cos, &sin));
+        }
+        Ok(())
+    }
 }

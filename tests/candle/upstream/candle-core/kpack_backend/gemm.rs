@@ -30,6 +30,7 @@ fn lies(l: &Layout, rows: usize, columns: usize) -> Option<(bool, usize, usize)>
         [_, stride] if dims[0] == 1 => *stride,
         [stride, _] if dims[1] == 1 => *stride,
         [outer, stride] if *outer == stride * dims[1] => *stride,
+        _ if l.is_contiguous() => rows * columns,
         _ => return None,
     };
     Some((transposed, distance, stride))

@@ -254,6 +254,19 @@ impl KpackStorage {
         ))
     }
 
+    /// Refuses another type than this storage's.
+    pub fn same_dtype(&self, other: &Self, op: &'static str) -> Result<()> {
+        if self.dtype == other.dtype {
+            return Ok(());
+        }
+        Err(Error::DTypeMismatchBinaryOp {
+            lhs: self.dtype,
+            rhs: other.dtype,
+            op,
+        }
+        .bt())
+    }
+
     /// The kernel of a family for indices of this type.
     fn name_of_ids(&self, family: &str, ids: &Self) -> Result<String> {
         match ids.dtype {
@@ -278,6 +291,7 @@ impl KpackStorage {
         (from, from_l): (&Self, &Layout),
         dim: usize,
     ) -> Result<()> {
+        self.same_dtype(from, "scatter")?;
         let name = self.name_of_ids(family, ids)?;
         let (start, _, to_dim, _) = Self::around(l, dim, "scatter")?;
         let (ids_start, ..) = Self::around(ids_l, dim, "scatter")?;
@@ -723,6 +737,7 @@ impl BackendStorage for KpackStorage {
         from_l: &Layout,
         dim: usize,
     ) -> Result<Self> {
+        self.same_dtype(from, "index-add")?;
         let out = self.contiguous(l)?;
         let (from_start, left, from_dim, right) = Self::around(from_l, dim, "index-add")?;
         let (ids_start, _) = ids_l

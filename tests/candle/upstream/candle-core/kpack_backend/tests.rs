@@ -93,6 +93,60 @@ fn matrices_with_gaps_are_multiplied_on_a_gpu() -> Result<()> {
 }
 
 #[test]
+fn batches_of_three_dimensions_are_multiplied_on_a_gpu() -> Result<()> {
+    let gpu = Device::new_kpack(0)?;
+    let a = numbers(2 * 3 * 2 * 3 * 4, &gpu)?.reshape((2, 3, 2, 3, 4))?;
+    let b = numbers(2 * 3 * 2 * 4 * 5, &gpu)?.reshape((2, 3, 2, 4, 5))?;
+    let host = {
+        let (a, b) = (a.to_device(&Device::Cpu)?, b.to_device(&Device::Cpu)?);
+        a.reshape((12, 3, 4))?.matmul(&b.reshape((12, 4, 5))?)?
+    };
+    // As they lie; matrices of another order; and columns as rows.
+    let turned = (a.transpose(0, 2)?, b.transpose(0, 2)?);
+    let columns = b.t()?.contiguous()?.t()?;
+    for product in [
+        a.matmul(&b)?,
+        turned.0.matmul(&turned.1)?.transpose(0, 2)?,
+        a.matmul(&columns)?,
+    ] {
+        assert_eq!(product.dims(), [2, 3, 2, 3, 5]);
+        assert!(difference(&product.reshape((12, 3, 5))?, &host)? < 1e-6);
+    }
+    let one = (a.narrow(1, 1, 1)?, b.narrow(1, 1, 1)?);
+    let host = host.reshape((2, 3, 2, 3, 5))?.narrow(1, 1, 1)?;
+    assert!(difference(&one.0.matmul(&one.1)?, &host)? < 1e-6);
+    Ok(())
+}
+
+#[test]
+fn other_types_are_refused_on_a_gpu() -> Result<()> {
+    let gpu = Device::new_kpack(0)?;
+    let x = numbers(12, &gpu)?.reshape((3, 4))?;
+    let (half, ids) = (
+        x.to_dtype(DType::F16)?,
+        x.zeros_like()?.to_dtype(DType::U32)?,
+    );
+    let row = ids.narrow(0, 0, 1)?.flatten_all()?.narrow(0, 0, 3)?;
+    let refused = |name: &str, result: Result<()>| {
+        let error = result.expect_err(name).to_string();
+        assert!(
+            error.contains(&format!("dtype mismatch in {name}, lhs: F32, rhs: F16")),
+            "{error}"
+        );
+    };
+    refused("scatter", x.scatter(&ids, &half, 0).map(|_| ()));
+    refused("scatter", x.scatter_add(&ids, &half, 0).map(|_| ()));
+    refused("scatter", x.scatter_set(&ids, &half, 0));
+    refused("scatter", x.scatter_add_set(&ids, &half, 0));
+    refused("index-add", x.index_add(&row, &half, 0).map(|_| ()));
+
+    // The same with one type is done.
+    x.scatter_add(&ids, &x, 0)?;
+    x.index_add(&row, &x, 0)?;
+    Ok(())
+}
+
+#[test]
 fn rows_are_upsampled_on_a_gpu() -> Result<()> {
     let gpu = numbers(12, &Device::new_kpack(0)?)?.reshape((1, 2, 6))?;
     let host = gpu.to_device(&Device::Cpu)?;
@@ -178,6 +232,45 @@ fn experts_are_chosen_on_a_gpu() -> Result<()> {
             .reshape((3, 2, 4, 256))?;
         let wanted = chosen.broadcast_mul(&x.unsqueeze(1)?)?.sum(3)?;
         assert!(difference(&out, &wanted)? < 0.02, "{:?}", weights.dtype());
+    }
+    Ok(())
+}
+
+#[test]
+fn experts_of_other_types_and_shapes_are_refused_on_a_gpu() -> Result<()> {
+    let gpu = Device::new_kpack(0)?;
+    let weights = QTensor::quantize(
+        &numbers(3 * 4 * 256, &gpu)?.reshape((3, 4, 256))?,
+        GgmlDType::Q8_0,
+    )?;
+    let ids = Tensor::new(&[[2u32, 0], [1, 2], [0, 1]], &gpu)?;
+    let x = |tokens: usize, per_token: usize, k: usize| {
+        numbers((tokens * per_token * k) as u32, &gpu)?.reshape((tokens, per_token, k))
+    };
+    for per_token in [1, 2] {
+        assert_eq!(
+            weights
+                .indexed_moe_forward(&x(3, per_token, 256)?, &ids)?
+                .dims(),
+            [3, 2, 4]
+        );
+    }
+    for (x, ids, why) in [
+        (
+            x(3, 1, 256)?.to_dtype(DType::F16)?,
+            ids.clone(),
+            "not F16 and U32",
+        ),
+        (x(3, 1, 256)?, ids.to_dtype(DType::I64)?, "not F32 and I64"),
+        (x(3, 1, 128)?, ids.clone(), "[3, 1, 128] times experts"),
+        (x(2, 1, 256)?, ids.clone(), "[2, 1, 256] times experts"),
+        (x(3, 3, 256)?, ids.clone(), "[3, 3, 256] times experts"),
+    ] {
+        let error = weights
+            .indexed_moe_forward(&x, &ids)
+            .expect_err(why)
+            .to_string();
+        assert!(error.contains(why), "{error}");
     }
     Ok(())
 }

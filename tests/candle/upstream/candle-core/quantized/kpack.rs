@@ -369,8 +369,18 @@ impl QKpackStorage {
             GgmlDType::Q6K => "q6k",
             dtype => crate::bail!("no experts of {dtype:?}"),
         };
-        let ((_, n, k), (batch, per_token, _)) = (w.dims3()?, l.shape().dims3()?);
-        let (_, topk) = ids_l.shape().dims2()?;
+        let ((_, n, k), (batch, per_token, x_k)) = (w.dims3()?, l.shape().dims3()?);
+        let (ids_batch, topk) = ids_l.shape().dims2()?;
+        if (x.dtype(), ids.dtype()) != (DType::F32, DType::U32) {
+            crate::bail!(
+                "experts take f32 and u32, not {:?} and {:?}",
+                x.dtype(),
+                ids.dtype()
+            )
+        }
+        if x_k != k || ids_batch != batch || (per_token != 1 && per_token != topk) {
+            crate::bail!("{:?} times experts {w:?} by {:?}", l.shape(), ids_l.shape())
+        }
         let (x, ids) = (x.contiguous(l)?, ids.contiguous(ids_l)?);
         let quants = quantize_rows(&self.device, x.ptr(0), batch * per_token, k)?;
         let out = self.device.alloc(batch * topk * n, DType::F32)?;
