@@ -37,8 +37,7 @@ struct kpk_comm {
     uint32_t small_nbytes, limit_ms;
     uint64_t medium_nbytes; /* of a slot; whole lines */
     uint64_t large_nbytes;
-    bool writes_results; /* GPUs may write ordinary memory of the others */
-    bool by_library;     /* asked for */
+    bool by_library; /* asked for */
     struct comm_buffer *buffers;
     /* The first wait in vain that a check has found, which ends the group:
      * 1 + the rank that did not come, or SOME, and above 16 bits who waited. */

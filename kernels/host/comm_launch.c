@@ -187,7 +187,8 @@ static void find_targets(const kpk_comm *comm, uint32_t rank,
                          char *const of[KPK_COMM_MOST_RANKS], const char *out,
                          char *to[KPK_COMM_MOST_RANKS])
 {
-    const bool writes = comm->writes_results && out && out == of[rank];
+    const kpk_device *device = kpk_instance_device(comm->insts[rank]);
+    const bool writes = device->platform == KPK_CUDA && out && out == of[rank];
 
     for (uint32_t s = 0; s < comm->ranks; s++)
         to[s] =

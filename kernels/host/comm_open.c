@@ -85,12 +85,6 @@ static uint32_t most_blocks(const kpk_instance *inst, uint32_t sharing)
     return (uint32_t)comm_least(BLOCKS, units ? units : 1);
 }
 
-/* See find_targets(). */
-static bool may_write_results(const kpk_instance *inst)
-{
-    return strncmp(kpk_instance_device(inst)->target, "sm_", 3) == 0;
-}
-
 static uint32_t blocks_of(const kpk_comm *comm)
 {
     uint32_t blocks = BLOCKS;
@@ -180,7 +174,6 @@ static kpk_status meet(kpk_comm *comm)
         return open_library(comm, why);
     }
     comm->blocks = blocks_of(comm);
-    comm->writes_results = may_write_results(comm->insts[0]);
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
         st = load_kernels(comm->insts[r]);
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
@@ -446,7 +439,6 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
     if (!comm)
         return st;
     comm->insts[rank] = inst;
-    comm->writes_results = may_write_results(inst);
     comm->party = (struct kpk_i_party){gather, caller, rank, ranks};
     st = meet_processes(comm);
     if (st == KPK_OK) {

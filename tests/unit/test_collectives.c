@@ -14,15 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define EXPECT(condition)                                                      \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "%s:%d: not so: %s\n  last message: %s\n",         \
-                    __FILE__, __LINE__, #condition, kpk_error_message());      \
-            return 1;                                                          \
-        }                                                                      \
-    } while (0)
-
 static const char *engine;
 static struct fake_collectives *library;
 

@@ -115,15 +115,6 @@ int __wrap_dl_iterate_phdr(each_object *callback, void *data)
 
 /* ---- the cases ----------------------------------------------------------- */
 
-#define EXPECT(condition)                                                      \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__,    \
-                    #condition, kpk_error_message());                          \
-            return 1;                                                          \
-        }                                                                      \
-    } while (0)
-
 /* No HIP: CUDA's devices begin at 0. */
 static int alone(void)
 {

@@ -38,15 +38,6 @@ static const char *beside(const char *file)
 
 /* ---- the cases, each in its own process: 0 is a success ---- */
 
-#define EXPECT(condition)                                                      \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "%s:%d: not so: %s\n  last message: %s\n",         \
-                    __FILE__, __LINE__, #condition, kpk_error_message());      \
-            return 1;                                                          \
-        }                                                                      \
-    } while (0)
-
 /* HIP on this machine: names of the files that the loader finds,
  * blank-separated, NULL for every name; and the folder /opt/rocm. */
 static const char *shown;

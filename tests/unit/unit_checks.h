@@ -34,4 +34,14 @@
                      kpk_error_message());                                     \
     } while (0)
 
+/* The same without cmocka: ends a function, which returns 0 for a success. */
+#define EXPECT(condition)                                                      \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: not so: %s\n  last message: %s\n",         \
+                    __FILE__, __LINE__, #condition, kpk_error_message());      \
+            return 1;                                                          \
+        }                                                                      \
+    } while (0)
+
 #endif

@@ -10,9 +10,10 @@
  * to_numbers and to_q8_1 of fused/add_norm.h
  *
  * Rows are whole pieces of 16 bytes, and all is aligned to 16 bytes. Blocks are
- * any power of two of threads from 32 to 1024, and block b takes the rows b, b
- * + grid and so on, of all ranks' shares too. The bits are those of an
- * all-reduce and of rmsnorm_add or add_rmsnorm_quantize_q8_1_quants after it.
+ * any power of two of threads from 32 to 512, and block b takes the rows b, b
+ * + grid and so on, of all ranks' shares too. The steps are those of
+ * an all-reduce and of rmsnorm_add or add_rmsnorm_quantize_q8_1_quants after
+ * it.
  *
  * `small` sends a row's pieces as small.h does, and adds up what comes. `large`
  * adds up a share of each row and writes it to all ranks' workspaces, as

@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What is measured: one of a rank's launches. */
+/* A rank's launch, which is measured. */
 struct what {
     const char *name;
     kpk_comm_plan plan;
@@ -86,9 +86,8 @@ static void launch_all(void)
 {
     for (uint32_t r = 0; r < nranks; r++)
         need(kpk_graph_launch(ranks[r].inst, ranks[r].exec, ranks[r].stream));
-    for (uint32_t r = 0; r < nranks; r++) {
+    for (uint32_t r = 0; r < nranks; r++)
         need(kpk_sync(ranks[r].inst, ranks[r].stream));
-    }
 }
 
 static void fill(uint64_t nbytes)
@@ -108,7 +107,7 @@ static void fill(uint64_t nbytes)
     }
 }
 
-/* One call of ones gives nranks; of rank r alone the last word is looked at. */
+/* Inputs are ones, so a call gives nranks everywhere. */
 static void check(const struct what *w, uint64_t nbytes)
 {
     const float want = (float)nranks + (w->norm ? 1 : 0);

@@ -182,7 +182,7 @@ static void sort_tiles(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(rows * cols * (size_of(s->kernel) + 8));
 }
 
-/* Runs of 2048 items, of which each pair is taken in turns. */
+/* Runs of 2048 items; a merge takes items of a pair in turns. */
 static void sort_merge(struct bench_launch *l, struct shape_use *use,
                        const struct shape *s)
 {
