@@ -29,7 +29,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from subprocess import PIPE
 
 SEEDS = ("0", "2", "3", "4")  # of KPK_SIM_WEAK with caches
 NOP = struct.pack("<I", 0xBF800000)  # on every processor
@@ -101,25 +103,33 @@ class Copies:
             self.at = file.read().find(code.bytes)
         if self.at < 0:
             raise ValueError(f"{test} holds another code object")
-        self.code, self.free = code, queue.Queue()
+        self.code, self.free, self.lock = code, queue.Queue(), threading.Lock()
         for k in range(njobs):
             self.free.put(shutil.copy(test, os.path.join(folder, f"mutant{k}")))
+
+    def put(self, path, wait, instruction):
+        """Writes an instruction in the place of a wait."""
+        with open(path, "r+b") as file:
+            file.seek(self.at + self.code.offset + wait - self.code.address)
+            file.write(instruction)
 
     def run(self, kernel, environment, wait=None):
         """Status and output of the kernel's row, without one wait if given."""
         path = self.free.get()
-        offset = self.code.offset + (wait or 0) - self.code.address
-        with open(path, "r+b") as file:
+        # exec() refuses a file that is open for writing, and a child has the files
+        # of all threads open until its own exec(): nobody starts while one writes.
+        with self.lock:
             if wait:
-                file.seek(self.at + offset)
-                file.write(NOP)
-        done = subprocess.run([path, "-k", kernel], env=environment, capture_output=True, text=True, errors="replace")
-        with open(path, "r+b") as file:
+                self.put(path, wait, NOP)
+            row = [path, "-k", kernel]
+            run = subprocess.Popen(row, env=environment, stdout=PIPE, stderr=PIPE, text=True, errors="replace")
+        out, err = run.communicate()
+        with self.lock:
             if wait:
-                file.seek(self.at + offset)
-                file.write(self.code.bytes[offset : offset + 4])
+                offset = self.code.offset + wait - self.code.address
+                self.put(path, wait, self.code.bytes[offset : offset + 4])
         self.free.put(path)
-        return done.returncode, done.stdout + done.stderr
+        return run.returncode, out + err
 
 
 def still_right(kernel, copies, njobs, environment, waits):
