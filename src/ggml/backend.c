@@ -3,6 +3,7 @@
 
 #include "buffer.h"
 #include "gpu.h"
+#include "graph.h"
 #include "ops.h"
 #include "version.h"
 
@@ -19,8 +20,7 @@ struct stream {
     struct gpu *gpu;
     void *stream;
     void *copied; /* event: a copy to another backend is done */
-    char *scratch;
-    size_t scratch_nbytes;
+    struct graphs *graphs;
 };
 
 /* A failure of a call that returns nothing ends the program. */
@@ -43,7 +43,7 @@ static void backend_free(ggml_backend_t backend)
     kpk_instance *inst = s->gpu->inst;
 
     (void)gpu_check(kpk_sync(inst, s->stream), "waiting for the GPU");
-    (void)gpu_check(kpk_free(inst, s->scratch), "freeing memory");
+    graphs_close(s->graphs);
     (void)gpu_check(kpk_event_destroy(inst, s->copied), "freeing an event");
     (void)gpu_check(kpk_stream_destroy(inst, s->stream), "freeing a stream");
     free(s);
@@ -117,51 +117,12 @@ static void synchronize(ggml_backend_t backend)
     must(kpk_sync(s->gpu->inst, s->stream), "waiting for the GPU");
 }
 
-/* Memory that one node at a time uses, as much as the largest wants. */
-static bool make_scratch(struct stream *s, struct ggml_cgraph *graph)
-{
-    struct run measure = {.inst = s->gpu->inst};
-
-    for (int i = 0; i < ggml_graph_n_nodes(graph); i++)
-        if (!ops_is_nothing(ggml_graph_node(graph, i)))
-            (void)ops_node(&measure, ggml_graph_node(graph, i));
-    if (measure.scratch_nbytes <= s->scratch_nbytes)
-        return true;
-    if (!gpu_check(kpk_sync(s->gpu->inst, s->stream), "waiting for the GPU") ||
-        !gpu_check(kpk_free(s->gpu->inst, s->scratch), "freeing memory"))
-        return false;
-    s->scratch = NULL;
-    s->scratch_nbytes = 0;
-    if (!gpu_check(kpk_malloc(s->gpu->inst, measure.scratch_nbytes,
-                              (void **)&s->scratch),
-                   "memory for a graph"))
-        return false;
-    s->scratch_nbytes = measure.scratch_nbytes;
-    return true;
-}
-
 static enum ggml_status graph_compute(ggml_backend_t backend,
                                       struct ggml_cgraph *graph)
 {
-    struct stream *s = backend->context;
-    struct run run = {
-        .inst = s->gpu->inst, .launching = true, .stream = s->stream};
+    const struct stream *s = backend->context;
 
-    if (!make_scratch(s, graph))
-        return GGML_STATUS_ALLOC_FAILED;
-    run.scratch = s->scratch;
-    for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
-        const struct ggml_tensor *node = ggml_graph_node(graph, i);
-
-        if (ops_is_nothing(node) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
-            continue;
-        if (!ops_node(&run, node)) {
-            (void)fprintf(stderr, "ggml-kpack: %s: %s (%s) failed\n",
-                          s->gpu->name, ggml_op_desc(node), node->name);
-            return GGML_STATUS_FAILED;
-        }
-    }
-    return GGML_STATUS_SUCCESS;
+    return graphs_compute(s->graphs, graph);
 }
 
 static void event_record(ggml_backend_t backend, ggml_backend_event_t event)
@@ -254,8 +215,11 @@ static ggml_backend_t init_backend(ggml_backend_dev_t dev, const char *params)
             kpk_stream_create(gpu->inst, KPK_STREAM_NON_BLOCKING, &s->stream),
             gpu->name))
         goto out;
-    if (!gpu_check(kpk_event_create(gpu->inst, KPK_EVENT_NO_TIMING, &s->copied),
+    s->graphs = graphs_open(gpu, s->stream);
+    if (!s->graphs ||
+        !gpu_check(kpk_event_create(gpu->inst, KPK_EVENT_NO_TIMING, &s->copied),
                    gpu->name)) {
+        graphs_close(s->graphs);
         (void)kpk_stream_destroy(gpu->inst, s->stream);
         goto out;
     }

@@ -5,18 +5,19 @@
 # The headers are those of the llama.cpp that shall load it; none are in the
 # tree. The library holds the runtime and the modules that it uses.
 
-# GGML is that tree; make check-ggml has one of its own.
-GGML ?= $(if $(filter check-ggml,$(MAKECMDGOALS)),$(GGML_TREE))
+# GGML is that tree; make check-ggml and check-ggml-model have one of their own.
+GGML ?= $(if $(filter check-ggml check-ggml-model,$(MAKECMDGOALS)),$(GGML_TREE))
 GGML_JUDGE := $(B)/ggml
 GGML_TREE  := $(GGML_JUDGE)/llama_cpp_python-0.3.36/vendor/llama.cpp
-GGML_MODULES := attention gemm ggml quantized sort
+GGML_MODEL := SmolLM2-135M-Instruct.Q4_1.gguf
+GGML_MODULES := attention fused gemm ggml quantized sort
 GGML_HEADERS := $(PACK_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args attention_plan gemm_plan ggml_tensor)
 GGML_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(wildcard src/ggml/*.c))
 GGML_PACK    := $(LIB_OBJECTS) $(filter $(GGML_MODULES:%=$(B)/obj/pack/pack.%.%) $(B)/obj/pack/pack.host-attention_plan.o \
   $(B)/obj/pack/pack.host-gemm_plan.o \
   $(B)/obj/pack/pack.kpk-%,$(PACK_OBJECTS))
 
-ifneq ($(filter ggml check-ggml,$(MAKECMDGOALS)),)
+ifneq ($(filter ggml check-ggml check-ggml-model,$(MAKECMDGOALS)),)
 ggml_lacks := $(filter-out $(PACK),candle) $(filter-out $(MODULES),$(GGML_MODULES))
 ifneq ($(strip $(ggml_lacks)),)
 $(error make ggml needs $(GGML_MODULES) of PACK=candle; PACK and MODULES leave out: $(strip $(ggml_lacks)))
@@ -54,7 +55,13 @@ ggml: $(H)/libggml-kpack.so $(H)/libggml-kpack.a ## build the backend for llama.
 $(GGML_JUDGE)/test-backend-ops:
 	@tests/ggml/check.py fetch $(GGML_JUDGE)
 
+# Those of check-ggml-model: more of llama.cpp, in the same folder.
+$(GGML_JUDGE)/build/bin/llama-completion: $(GGML_JUDGE)/test-backend-ops
+	@tests/ggml/model.py build $(GGML_JUDGE)
+
 GGML_DEVICES ?= gfx942
 check-ggml: $(GGML_JUDGE)/test-backend-ops $(H)/libggml-kpack.so $(if $(filter card,$(GGML_DEVICES)),,sim) ## run ggml's tests of backends on kpack (GGML_DEVICES=)
 	@tests/ggml/check.py run $(GGML_JUDGE) $(H) $(GGML_DEVICES)
-.PHONY: check-ggml
+check-ggml-model: $(GGML_JUDGE)/build/bin/llama-completion $(H)/libggml-kpack.so model-data $(if $(filter card,$(GGML_DEVICES)),,sim) ## run a model in llama.cpp's programs on kpack (GGML_DEVICES=)
+	@tests/ggml/model.py run $(GGML_JUDGE) $(H) $(MODEL_DATA)/$(GGML_MODEL) $(GGML_DEVICES)
+.PHONY: check-ggml check-ggml-model

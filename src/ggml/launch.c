@@ -27,14 +27,51 @@ bool launch_copy(const struct run *run, void *to, const void *from,
                      "a copy");
 }
 
+/* Parts of memory begin at multiples of this. */
+static size_t whole(size_t nbytes)
+{
+    return (nbytes + 255) / 256 * 256;
+}
+
 void *scratch(struct run *run, size_t nbytes)
 {
     const size_t first = run->scratch_used;
 
-    run->scratch_used += (nbytes + 255) / 256 * 256;
+    run->scratch_used += whole(nbytes);
     if (run->scratch_used > run->scratch_nbytes)
         run->scratch_nbytes = run->scratch_used;
     return run->scratch ? run->scratch + first : NULL;
+}
+
+bool shared_make(struct run *run, const struct ggml_tensor *of, size_t nbytes,
+                 int32_t uses)
+{
+    if (run->shared_uses > 0)
+        return false;
+    nbytes = whole(nbytes);
+    if (nbytes > run->shared_nbytes)
+        run->shared_nbytes = nbytes;
+    run->shared_of = of;
+    run->shared_uses = uses;
+    return true;
+}
+
+void *shared(struct run *run, const struct ggml_tensor *of, size_t nbytes,
+             bool *made)
+{
+    *made = run->shared_of == of;
+    if (*made && run->shared_uses > 0)
+        run->shared_uses--;
+    if (!*made && (!run->fusing || !shared_make(run, of, nbytes, 0)))
+        return scratch(run, nbytes);
+    return run->shared;
+}
+
+void shared_forget(struct run *run, const struct ggml_tensor *writes)
+{
+    if (run->shared_of && run->shared_uses == 0 &&
+        overlap(run->shared_of, writes))
+        run->shared_of = NULL;
 }
 
 /* ---- names ---- */
@@ -124,6 +161,13 @@ float param_f32(const struct ggml_tensor *t, size_t i)
 
     memcpy(&value, &t->op_params[i], sizeof(value));
     return value;
+}
+
+bool overlap(const struct ggml_tensor *a, const struct ggml_tensor *b)
+{
+    const char *x = a->data, *y = b->data;
+
+    return x < y + ggml_nbytes(b) && y < x + ggml_nbytes(a);
 }
 
 bool fits(const struct ggml_tensor *t)

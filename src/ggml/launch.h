@@ -13,8 +13,13 @@
  */
 struct run {
     kpk_instance *inst;
+    bool fusing; /* a graph's nodes, and what they make of an operand */
     bool launching;
     void *stream;
+    char *shared;                        /* of `launching`: memory for nodes */
+    size_t shared_nbytes;                /* the most that one wanted */
+    const struct ggml_tensor *shared_of; /* what is in it is made of this one */
+    int32_t shared_uses;   /* nodes that need it; nothing else can */
     char *scratch;         /* of `launching`: memory for the node alone */
     size_t scratch_nbytes; /* the most that a node wanted */
     size_t scratch_used;   /* by this node */
@@ -33,6 +38,20 @@ bool launch_copy(const struct run *run, void *to, const void *from,
                  size_t nbytes);
 /* Memory for this node, other for each call. NULL without launching. */
 void *scratch(struct run *run, size_t nbytes);
+/*
+ * Memory for a tensor's numbers as Q8_1, which several products read.
+ *
+ * shared_make() is for a node that makes them: the next `uses` calls of
+ * shared() with this tensor need them, since the numbers are nowhere else;
+ * false if others are still needed. shared() is for a node that reads them:
+ * *made tells that they are there; else the node makes them. shared_forget()
+ * comes before a node that may write to the tensor.
+ */
+bool shared_make(struct run *run, const struct ggml_tensor *of, size_t nbytes,
+                 int32_t uses);
+void *shared(struct run *run, const struct ggml_tensor *of, size_t nbytes,
+             bool *made);
+void shared_forget(struct run *run, const struct ggml_tensor *writes);
 
 /* ---- names of kernels ---- */
 
@@ -57,6 +76,9 @@ bool has_rows(const struct ggml_tensor *t);
 bool is_matrix(const struct ggml_tensor *t);
 const char *at(const struct ggml_tensor *t, int64_t i2, int64_t i3);
 float param_f32(const struct ggml_tensor *t, size_t i);
+
+/* Whether the memory of two tensors has a byte in common. */
+bool overlap(const struct ggml_tensor *a, const struct ggml_tensor *b);
 
 /* The kernels count a result's elements in 31 bits. */
 bool fits(const struct ggml_tensor *t);

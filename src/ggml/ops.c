@@ -8,6 +8,7 @@
 #include "ops.h"
 
 #include "attention.h"
+#include "fuse.h"
 #include "products.h"
 
 #include <math.h>
@@ -15,8 +16,8 @@
 #include <string.h>
 
 const kpk_module *const ops_modules[] = {
-    &kpk_module_attention, &kpk_module_gemm, &kpk_module_ggml,
-    &kpk_module_quantized, &kpk_module_sort,
+    &kpk_module_attention, &kpk_module_fused,     &kpk_module_gemm,
+    &kpk_module_ggml,      &kpk_module_quantized, &kpk_module_sort,
 };
 const size_t ops_nmodules = sizeof(ops_modules) / sizeof(ops_modules[0]);
 
@@ -318,6 +319,9 @@ static bool norm(struct run *run, const struct ggml_tensor *t,
     const kpk_ggml_tensor x = view_of(t->src[0]), out = view_of(t);
     const float eps = param_f32(t, (size_t)op->params);
 
+    if (t->op == GGML_OP_RMS_NORM && is_f32(t) && is_f32(t->src[0]) &&
+        ggml_is_contiguous(t) && ggml_is_contiguous(t->src[0]))
+        return fuse_norm(run, t->src[0], NULL, NULL, NULL, t, eps);
     return is_f32(t) && is_f32(t->src[0]) &&
            launch(run, named(named_as(t).text, t->type).text, count_rows(&out),
                   x.ne[0], KPK_ARGS(x, out, eps));

@@ -17,20 +17,27 @@ struct product {
 };
 
 /* Products read rows of a multiple of 512 elements. */
-static int32_t padded(int32_t columns)
+int32_t blocks_columns(int64_t columns)
 {
-    return (columns + 511) / 512 * 512;
+    return (int32_t)((columns + 511) / 512 * 512);
 }
 
-/* `blocks` is memory for the columns as Q8_1. */
-static bool product(struct run *run, const struct product *p, void *blocks)
+size_t blocks_nbytes(int64_t columns, int64_t n)
+{
+    return (size_t)blocks_columns(columns) / 32 * 36 * (size_t)n;
+}
+
+/* `blocks` is memory for the columns as Q8_1, which may be `made` already. */
+static bool product(struct run *run, const struct product *p, void *blocks,
+                    bool made)
 {
     const bool quantized = ggml_is_quantized(p->type);
-    const int32_t in_columns = quantized ? padded(p->columns) : p->columns;
+    const int32_t in_columns =
+        quantized ? blocks_columns(p->columns) : p->columns;
     const void *in = quantized ? blocks : p->in;
     char name[64];
 
-    if (quantized &&
+    if (quantized && !made &&
         !launch(run, "quantize_q8_1_quants", (uint64_t)in_columns,
                 (uint64_t)p->n, KPK_ARGS(p->in, in, p->columns, in_columns)))
         return false;
@@ -115,14 +122,19 @@ static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
 {
     const struct ggml_tensor *m = t->src[0];
     const int64_t share2 = x->ne[2] / m->ne[2], share3 = x->ne[3] / m->ne[3];
+    size_t nbytes;
+    bool made = false;
     void *blocks;
 
     if (!type_name(m->type) || m->type == GGML_TYPE_I32 || !is_matrix(m) ||
         x->ne[2] * x->ne[3] > MOST_LAUNCHES || m->ne[0] > INT32_MAX - 512 ||
         m->ne[1] > INT32_MAX || x->ne[1] > UINT16_MAX)
         return false;
-    blocks = scratch(run, (size_t)padded((int32_t)m->ne[0]) / 32 * 36 *
-                              (size_t)x->ne[1]);
+    nbytes = blocks_nbytes(m->ne[0], x->ne[1]);
+    blocks =
+        x == t->src[1] && x->ne[2] * x->ne[3] == 1 && ggml_is_quantized(m->type)
+            ? shared(run, x, nbytes, &made)
+            : scratch(run, nbytes);
     for (int64_t i3 = 0; i3 < x->ne[3]; i3++)
         for (int64_t i2 = 0; i2 < x->ne[2]; i2++) {
             const struct product p = {.type = m->type,
@@ -133,7 +145,7 @@ static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
                                       .rows = (int32_t)m->ne[1],
                                       .n = (int32_t)x->ne[1]};
 
-            if (!product(run, &p, blocks))
+            if (!product(run, &p, blocks, made))
                 return false;
             if (!run->launching)
                 return true; /* all take the same kernels */
@@ -181,7 +193,8 @@ static bool may_round(const struct ggml_tensor *t)
 bool mul_mat(struct run *run, const struct ggml_tensor *t)
 {
     const struct ggml_tensor *m = t->src[0], *x = t->src[1];
-    struct ggml_tensor columns = *x;
+    const bool as_it_is = is_f32(x) && is_matrix(x);
+    struct ggml_tensor columns;
 
     if (is_small(t) && mul_mat_any(run, t, NULL))
         return true;
@@ -189,12 +202,22 @@ bool mul_mat(struct run *run, const struct ggml_tensor *t)
         return true;
     run->scratch_used = 0;
     if (!is_f32(m) && is_matrix(m) && may_round(t) &&
-        ((is_f32(x) && is_matrix(x)) ||
-         converted(run, x, GGML_TYPE_F32, &columns)) &&
-        mul_mat_weights(run, t, &columns))
+        (as_it_is || converted(run, x, GGML_TYPE_F32, &columns)) &&
+        mul_mat_weights(run, t, as_it_is ? x : &columns))
         return true;
     run->scratch_used = 0;
+    run->shared_of = NULL;
     return mul_mat_any(run, t, NULL);
+}
+
+bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t)
+{
+    const struct ggml_tensor *x = t->src[1];
+    struct run ask = {.inst = run->inst};
+
+    return ggml_is_quantized(t->src[0]->type) && may_round(t) && is_f32(x) &&
+           is_matrix(x) && x->ne[2] * x->ne[3] == 1 &&
+           mul_mat_weights(&ask, t, x);
 }
 
 bool mul_mat_id(struct run *run, const struct ggml_tensor *t)

@@ -8,4 +8,10 @@
 bool mul_mat(struct run *run, const struct ggml_tensor *t);
 bool mul_mat_id(struct run *run, const struct ggml_tensor *t);
 
+/* Whether MUL_MAT reads its columns as Q8_1, which shared() holds. A row has
+ * blocks_columns() numbers, zeros behind `columns`. */
+bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t);
+int32_t blocks_columns(int64_t columns);
+size_t blocks_nbytes(int64_t columns, int64_t n);
+
 #endif

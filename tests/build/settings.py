@@ -18,6 +18,7 @@ TABLES = (("gen/README.md", "setting", ("Makefile", "gen/**/*.mk")),
           ("tests/README.md", "setting", ("tests/**/*.mk",
                                           "src/**/*.mk")),
           ("src/README.md", "variable", ("src/*.c",)),
+          ("src/ggml/README.md", "variable", ("src/ggml/*.c",)),
           ("src/sim/README.md", "variable", ("src/sim/*/*.c",)))
 INTERNAL = re.compile(r"KPACK_|PREBUILT")
 # config.c and runtime.c have readers of their own for numbers and words.

@@ -1,0 +1,237 @@
+/*
+ * fuse.c - nodes of a graph that one launch computes together
+ *
+ * TABLE has a row for each sequence of nodes that a kernel serves. The numbers
+ * are those of the nodes alone: the same sums in the same order.
+ */
+#include "fuse.h"
+
+#include "products.h"
+
+#include <stdio.h>
+
+enum { MOST_NODES = 4 };
+
+/* A row of TABLE, and the nodes that it was found for. */
+struct sequence {
+    const struct ggml_cgraph *graph;
+    int first, n;
+    const struct ggml_tensor *nodes[MOST_NODES];
+};
+typedef bool serve(struct run *run, const struct sequence *s);
+
+/* ---- tensors ---- */
+
+static bool is_plain(const struct ggml_tensor *t)
+{
+    return is_f32(t) && ggml_is_contiguous(t);
+}
+
+/* A kernel reads a row before it writes the row: the two may be one tensor's
+ * memory, and no other part of it. */
+static bool may_write(const struct ggml_tensor *out,
+                      const struct ggml_tensor *in)
+{
+    return !in || !out || !out->data || out->data == in->data ||
+           !overlap(out, in);
+}
+
+/* The operand of a node that is not `one`. */
+static const struct ggml_tensor *other(const struct ggml_tensor *node,
+                                       const struct ggml_tensor *one)
+{
+    return node->src[0] == one ? node->src[1] : node->src[0];
+}
+
+/* Whether t has the columns of rows alone. */
+static bool is_row_of(const struct ggml_tensor *t,
+                      const struct ggml_tensor *rows)
+{
+    return is_plain(t) && t->ne[0] == rows->ne[0] && ggml_nrows(t) == 1;
+}
+
+/* The products that read node i as Q8_1; 0 if anything else reads it. */
+static int32_t uses_as_blocks(const struct run *run,
+                              const struct ggml_cgraph *graph, int i)
+{
+    const struct ggml_tensor *node = graph->nodes[i];
+    const int32_t uses = ggml_node_get_use_count(graph, i);
+    int32_t found = 0;
+
+    if (!ggml_node_has_n_uses(graph, i, uses))
+        return 0;
+    for (int j = i + 1; j < graph->n_nodes && found < uses; j++) {
+        const struct ggml_tensor *t = graph->nodes[j];
+
+        found += t->op == GGML_OP_MUL_MAT && t->src[1] == node &&
+                 t->src[0] != node && (t->flags & GGML_TENSOR_FLAG_COMPUTE) &&
+                 mul_mat_reads_blocks(run, t);
+    }
+    return found == uses ? uses : 0;
+}
+
+/* Memory for node i of the graph as Q8_1, if nothing else is wanted of it. */
+static bool make_blocks(struct run *run, const struct ggml_cgraph *graph, int i)
+{
+    const struct ggml_tensor *node = graph->nodes[i];
+    const int32_t uses = uses_as_blocks(run, graph, i);
+
+    return uses > 0 &&
+           shared_make(run, node, blocks_nbytes(node->ne[0], ggml_nrows(node)),
+                       uses);
+}
+
+/* ---- norms ---- */
+
+bool fuse_norm(struct run *run, const struct ggml_tensor *x,
+               const struct ggml_tensor *residual,
+               const struct ggml_tensor *weights, const struct ggml_tensor *sum,
+               const struct ggml_tensor *out, float eps)
+{
+    const void *added = residual ? residual->data : NULL;
+    const void *alpha = weights ? weights->data : NULL;
+    void *total = sum ? sum->data : NULL;
+    const int32_t n = (int32_t)x->ne[0], unused = 0;
+
+    return x->ne[0] <= INT32_MAX &&
+           launch(run, "rmsnorm_add_f32", (uint64_t)ggml_nrows(x),
+                  (uint64_t)x->ne[0],
+                  KPK_ARGS(x->data, added, out->data, total, alpha, n, unused,
+                           eps));
+}
+
+/* The same to Q8_1. */
+static bool norm_to_blocks(const struct run *run, const struct ggml_tensor *x,
+                           const struct ggml_tensor *residual,
+                           const struct ggml_tensor *weights,
+                           const struct ggml_tensor *sum, float eps)
+{
+    const void *added = residual ? residual->data : NULL;
+    void *total = sum ? sum->data : NULL;
+    void *blocks = run->shared;
+    const int32_t n = (int32_t)x->ne[0], padded = blocks_columns(n);
+
+    return launch(
+        run, "add_rmsnorm_quantize_q8_1_quants_f32", (uint64_t)ggml_nrows(x),
+        (uint64_t)x->ne[0],
+        KPK_ARGS(x->data, added, total, weights->data, blocks, n, padded, eps));
+}
+
+/* RMS_NORM and MUL, the last two of the sequence, behind a sum or none. */
+static bool norm_mul(struct run *run, const struct sequence *s)
+{
+    const struct ggml_tensor *sum = s->n == 3 ? s->nodes[0] : NULL;
+    const struct ggml_tensor *norm = s->nodes[s->n - 2];
+    const struct ggml_tensor *out = s->nodes[s->n - 1];
+    const struct ggml_tensor *x = sum ? sum->src[0] : norm->src[0];
+    const struct ggml_tensor *residual = sum ? sum->src[1] : NULL;
+    const struct ggml_tensor *weights = other(out, norm);
+    const float eps = param_f32(norm, 0);
+
+    if (norm->src[0] != (sum ? sum : x) || !is_plain(x) || !is_plain(out) ||
+        !is_row_of(weights, out) || x->ne[0] > INT32_MAX - 512 ||
+        (sum && (!is_plain(sum) || !is_plain(residual) ||
+                 !ggml_are_same_shape(x, residual))) ||
+        !may_write(sum, x) || !may_write(sum, residual) ||
+        (sum && sum->data && overlap(sum, weights)))
+        return false;
+    if (make_blocks(run, s->graph, s->first + s->n - 1))
+        return norm_to_blocks(run, x, residual, weights, sum, eps);
+    if (!may_write(out, x) || !may_write(out, residual) ||
+        (out->data && (overlap(out, weights) || (sum && overlap(out, sum)))))
+        return false;
+    return fuse_norm(run, x, residual, weights, sum, out, eps);
+}
+
+/* ---- gates ---- */
+
+/* Gate times up, of two tensors, to Q8_1. */
+static bool gate_to_blocks(struct run *run, const struct sequence *s)
+{
+    const struct ggml_tensor *out = s->nodes[0];
+    const struct ggml_tensor *gate = out->src[0], *up = out->src[1];
+    const enum ggml_glu_op kind = ggml_get_glu_op(out);
+    const char *name = kind == GGML_GLU_OP_SWIGLU  ? "silu"
+                       : kind == GGML_GLU_OP_GEGLU ? "gelu"
+                                                   : NULL;
+    char kernel[64];
+    void *blocks = run->shared;
+
+    if (!name || !up || !is_plain(gate) || !is_plain(up) || !is_plain(out) ||
+        out->ne[0] > INT32_MAX - 512 || ggml_nrows(out) > UINT32_MAX ||
+        !make_blocks(run, s->graph, s->first))
+        return false;
+
+    const uint32_t rows = (uint32_t)ggml_nrows(out);
+    const int32_t n = (int32_t)out->ne[0], padded = blocks_columns(n);
+    const uint64_t stride = (uint64_t)n;
+
+    (void)snprintf(kernel, sizeof(kernel), "%s_mul_quantize_q8_1_quants_f32",
+                   name);
+    return launch(
+        run, kernel, rows * (uint64_t)padded, (uint64_t)padded,
+        KPK_ARGS(gate->data, up->data, blocks, rows, n, padded, stride));
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+#define TABLE(X)                                                               \
+    /* function         stored before the last   operations */                 \
+    X(norm_mul,         1,  GGML_OP_ADD, GGML_OP_RMS_NORM, GGML_OP_MUL)        \
+    X(norm_mul,         0,  GGML_OP_RMS_NORM, GGML_OP_MUL)                     \
+    X(gate_to_blocks,   0,  GGML_OP_GLU)
+/* clang-format on */
+
+static const struct row {
+    serve *serve;
+    int stored; /* so many of the first results are read by others, too */
+    enum ggml_op ops[MOST_NODES]; /* up to GGML_OP_NONE */
+} rows[] = {
+#define X(function, stored, ...) {function, stored, {__VA_ARGS__}},
+    TABLE(X)
+#undef X
+};
+
+/* Each node reads the one before it. */
+static bool matches(const struct row *row, struct sequence *s)
+{
+    for (s->n = 0; s->n < MOST_NODES && row->ops[s->n] != GGML_OP_NONE;
+         s->n++) {
+        const int i = s->first + s->n;
+        const struct ggml_tensor *node;
+
+        if (i >= s->graph->n_nodes)
+            return false;
+        node = s->graph->nodes[i];
+        if (node->op != row->ops[s->n] || ggml_is_empty(node) ||
+            !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
+            return false;
+        if (s->n > 0) {
+            const struct ggml_tensor *before = s->nodes[s->n - 1];
+
+            if ((node->src[0] == before) == (node->src[1] == before) ||
+                (s->n > row->stored &&
+                 !ggml_node_has_n_uses(s->graph, i - 1, 1)))
+                return false;
+        }
+        s->nodes[s->n] = node;
+    }
+    return true;
+}
+
+int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first)
+{
+    struct sequence s = {.graph = graph, .first = first};
+
+    for (size_t r = 0; run->fusing && r < sizeof(rows) / sizeof(rows[0]); r++) {
+        if (!matches(&rows[r], &s))
+            continue;
+        run->scratch_used = 0;
+        for (int i = 0; i < s.n; i++)
+            shared_forget(run, s.nodes[i]);
+        if (rows[r].serve(run, &s))
+            return s.n;
+    }
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* fuse.h - nodes of a graph that one launch computes together */
+#ifndef KPK_GGML_FUSE_H
+#define KPK_GGML_FUSE_H
+
+#include "launch.h"
+
+#include <ggml-impl.h>
+
+/*
+ * fuse_nodes() asks for, or launches, the nodes from `first` on that a row of
+ * the table covers. Results that no other node reads are not stored.
+ *
+ * Returns their number; 0 if no row does, or without run->fusing.
+ */
+int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first);
+
+/*
+ * fuse_norm() is RMS_NORM of x + residual, times weights: rows of f32 without
+ * gaps. residual and weights may be NULL, and so may sum, which takes
+ * x + residual.
+ */
+bool fuse_norm(struct run *run, const struct ggml_tensor *x,
+               const struct ggml_tensor *residual,
+               const struct ggml_tensor *weights, const struct ggml_tensor *sum,
+               const struct ggml_tensor *out, float eps);
+
+#endif
