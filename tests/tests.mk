@@ -168,6 +168,7 @@ check-all: ## run all that a release needs, for hours: check FULL=1, and the goa
 	@$(MAKE) --no-print-directory check-aiter
 	@$(MAKE) --no-print-directory check-candle
 	@$(MAKE) --no-print-directory check-ggml
+	@$(MAKE) --no-print-directory check-ggml-model
 	@$(MAKE) --no-print-directory check-rust check-crates
 	@$(MAKE) --no-print-directory model-data
 	@$(MAKE) --no-print-directory check-model check-candle-llama

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""model.py - programs of llama.cpp, and a model, on libggml-kpack.so
+
+usage: model.py build FOLDER
+       model.py run FOLDER BUILD MODEL [DEVICES...]
+
+`build` builds llama-completion, llama-perplexity and two of llama.cpp's tests
+in FOLDER, where check.py has fetched llama.cpp. `run` runs MODEL with them on
+simulated GPUs beside ggml's CPU backend: DEVICES is one (gfx942), several that
+share the layers (gfx942,gfx1100), or the machine's (card).
+
+ - The likeliest tokens are the CPU's, with nodes fused and graphs recorded, and
+   without; so are the logits, but for the rounding of another order of sums.
+ - Fused and recorded, the logits are bit for bit what they are without.
+ - Only the nodes of ON_THE_CPU run on the CPU.
+ - A model that cannot be recorded runs all the same (simulated GPUs).
+ - Two contexts compute at once (llama.cpp's test-thread-safety).
+ - Small random models of the ARCHITECTURES give the CPU's logits
+   (test-llama-archs).
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+from check import COLOUR, OPTIONS, Judge, tree
+
+PROGRAMS = ["llama-completion", "llama-perplexity", "test-llama-archs",
+            "test-thread-safety"]
+PROMPT = "The first three planets of the Sun are"
+TOKENS = 12
+# Words for two chunks of 32 tokens.
+TEXT = ("Gravity pulls each thing that has a mass towards each other one. The "
+        "Moon goes round the Earth, and the Earth goes round the Sun, because "
+        "of it. A stone that falls is faster after each second, and on the "
+        "Moon it falls six times as slowly as here. Light bends, too, where a "
+        "star is near, which an eclipse once showed to be as large as said.")
+CHUNK, CHUNKS = 32, 2
+# Mean distance of two distributions of the next token, in nats.
+MOST_DISTANCE = 1e-3
+# Tokens are looked up where the table lies, which llama.cpp keeps in the host's
+# memory.
+ON_THE_CPU = {"GET_ROWS"}
+ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma3", "phi3", "gpt2",
+                 "olmoe")
+PLAIN = {"KPK_GGML_WITHOUT": "graphs,fusion"}
+NODE = re.compile(r"node #\s*\d+ \(\s*(\w+)\):.*?\[\s*(\w+)\s")
+DISTANCE = re.compile(r"Mean\s+KLD:\s+([-0-9.e]+)")
+
+
+def build(folder):
+    source, made = tree(folder), os.path.join(folder, "build")
+    options = [o for o in OPTIONS if not re.search("TOOLS|TESTS", o)]
+    quiet = {"check": True, "stdout": subprocess.DEVNULL}
+    subprocess.run(["cmake", "-S", source, "-B", made, *options,
+                    "-DLLAMA_BUILD_TOOLS=ON", "-DLLAMA_BUILD_TESTS=ON",
+                    "-DLLAMA_OPENSSL=OFF"], **quiet)
+    subprocess.run(["cmake", "--build", made, f"-j{os.cpu_count()}",
+                    "--target", *PROGRAMS], **quiet)
+
+
+class Model:
+    """the programs, on one set of devices or on the CPU alone"""
+
+    def __init__(self, folder, build_folder, model, devices):
+        self.judge = Judge(folder, build_folder, devices)
+        self.programs = os.path.join(folder, "build", "bin")
+        self.folder, self.model = folder, model
+        count = 1 if devices == "card" else devices.count(",") + 1
+        self.names = ",".join(f"KPACK{i}" for i in range(count))
+
+    def run(self, program, *words, on_gpu=True, **env):
+        """its standard output, both outputs, its status and seconds"""
+        env = {**self.judge.env, **env}
+        if on_gpu:
+            env["GGML_BACKEND_PATH"] = self.judge.backend
+        start = time.monotonic()
+        done = subprocess.run(
+            [os.path.join(self.programs, program), *words], env=env,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, check=False)
+        seconds = time.monotonic() - start
+        out, err = (COLOUR.sub("", text.decode(errors="replace"))
+                    for text in (done.stdout, done.stderr))
+        return out, out + err, done.returncode, seconds
+
+    def options(self, on_gpu):
+        return ["-m", self.model, "-t", "2", "--no-warmup", "-fit", "off",
+                "-ngl", "99" if on_gpu else "0",
+                "-dev", self.names if on_gpu else "none"]
+
+    def go_on(self, *words, on_gpu=True, **env):
+        """the likeliest tokens behind PROMPT"""
+        out, both, status, seconds = self.run(
+            "llama-completion", *self.options(on_gpu), "-p", PROMPT, "-n",
+            str(TOKENS), "-c", "256", "--temp", "0", "-no-cnv",
+            "--no-display-prompt", *words, on_gpu=on_gpu, **env)
+        if status:
+            out = f"status {status}: {both[-2000:]}"
+        return out.strip(), both, seconds
+
+    def logits(self, base, *words, on_gpu=True, **env):
+        """a text's logits, to the file `base`; or compared with its"""
+        text = os.path.join(self.folder, "text")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write(TEXT)
+        _, both, status, seconds = self.run(
+            "llama-perplexity", *self.options(on_gpu), "-f", text, "-c",
+            str(CHUNK), "-b", str(CHUNK), "--chunks", str(CHUNKS),
+            "--kl-divergence-base", base, *words, on_gpu=on_gpu, **env)
+        if status:
+            both = f"status {status}: {both[-2000:]}"
+        return both, seconds
+
+
+def nodes_of(output):
+    """{backend: {operation: nodes}}"""
+    counts = {}
+    for op, backend in NODE.findall(output):
+        of = counts.setdefault(backend, {})
+        of[op] = of.get(op, 0) + 1
+    return counts
+
+
+def same_file(a, b):
+    with open(a, "rb") as x, open(b, "rb") as y:
+        return x.read() == y.read()
+
+
+def check_tokens(m):
+    """the faults of what llama-completion says"""
+    faults = []
+    expected, _, cpu_seconds = m.go_on(on_gpu=False)
+    print(f"  the CPU says: {expected!r}, {cpu_seconds:.1f} s", flush=True)
+    ways = [("", {}), ("neither recorded nor fused", PLAIN)]
+    if "LD_LIBRARY_PATH" in m.judge.env:
+        ways.append(("recording fails",
+                     {"KPK_SIM_FAULTS":
+                      "hipStreamEndCapture:1=hipErrorUnknown"}))
+    for what, env in ways:
+        said, both, seconds = m.go_on("-lv", "5", GGML_SCHED_DEBUG="2", **env)
+        print(f"  {m.names} {what or 'says it, too'}: {seconds:.1f} s",
+              flush=True)
+        if said != expected:
+            faults.append(f"{what or 'as users run it'}: {said!r}")
+        if "recording" in what and "graphs are not recorded" not in both:
+            faults.append("no recording failed")
+    nodes = nodes_of(both)
+    on_cpu = nodes.pop("CPU", {})
+    print(f"  nodes: {sum(sum(of.values()) for of in nodes.values())} on GPUs, "
+          f"on the CPU {on_cpu}")
+    if not nodes or set(on_cpu) - ON_THE_CPU:
+        faults.append(f"nodes on the CPU: {on_cpu}")
+    return faults
+
+
+def check_logits(m):
+    """the faults of what llama-perplexity computes"""
+    faults = []
+    base, ours, plain = (os.path.join(m.folder, f"{name}.logits")
+                         for name in ("cpu", "kpack", "plain"))
+    for file in (base, ours, plain):
+        if os.path.exists(file):
+            os.remove(file)
+    said, _ = m.logits(base, on_gpu=False)
+    if not os.path.exists(base):
+        return [f"llama-perplexity fails on the CPU: {said}"]
+    said, seconds = m.logits(base, "--kl-divergence")
+    found = DISTANCE.search(said)
+    distance = float(found.group(1)) if found else float("nan")
+    print(f"  distance of the logits: {distance:.2e} nats, {seconds:.1f} s",
+          flush=True)
+    if not abs(distance) <= MOST_DISTANCE:
+        faults.append(f"the logits' distance is {distance}:\n{said[-2000:]}")
+    m.logits(ours)
+    m.logits(plain, **PLAIN)
+    if not os.path.exists(ours) or not same_file(ours, plain):
+        faults.append("fused and recorded, the logits are others than without")
+    return faults
+
+
+def check_contexts(m):
+    _, both, status, seconds = m.run(
+        "test-thread-safety", "-m", m.model, "-ngl", "99", "-p", PROMPT, "-n",
+        "3", "-c", "64", "-ub", "32", "-np", "2", "-t", "1", "-fit", "off")
+    print(f"  contexts at once: {seconds:.1f} s", flush=True)
+    if status or m.names.split(",", maxsplit=1)[0] not in both:
+        return [f"contexts at once: status {status}: {both[-2000:]}"]
+    return []
+
+
+def check_architectures(m):
+    faults = []
+    for name in ARCHITECTURES:
+        _, both, status, seconds = m.run("test-llama-archs", "-b", "KPACK0",
+                                         "-a", f"^{name}$")
+        found = re.search(r"all (\d+) test\(s\) passed", both)
+        print(f"  {name}: {found.group(1) if found else 'no'} tests pass, "
+              f"{seconds:.1f} s", flush=True)
+        if status or not found:
+            faults.append(f"{name}: status {status}: {both[-2000:]}")
+    return faults
+
+
+CHECKS = (check_tokens, check_logits, check_contexts, check_architectures)
+
+
+def main(words):
+    if len(words) == 2 and words[0] == "build":
+        return build(words[1])
+    if len(words) < 4 or words[0] != "run":
+        return __doc__
+    failed = False
+    for devices in words[4:] or ["gfx942"]:
+        print(devices, flush=True)
+        m = Model(words[1], words[2], words[3], devices)
+        faults = [fault for check in CHECKS for fault in check(m)]
+        for fault in faults:
+            print(f"check-ggml-model: {devices}: {fault}", file=sys.stderr)
+        failed = failed or bool(faults)
+        print(f"{devices}: {len(faults)} faults")
+    return 1 if failed else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
