@@ -4,7 +4,8 @@
  * A byte has five marks: for the last group that wrote it, for two readers and
  * for two groups that updated it by atomics. A mark has its group's clock. The
  * group's lists of releases say at which time, of one clock of all groups, a
- * flag has told of what came before a clock of its own.
+ * flag has told of what came before a clock of its own. The bytes of a dword
+ * share their marks until an access touches a part of a dword in their page.
  */
 #include "group_races.h"
 
@@ -22,7 +23,8 @@ enum { WRITER, READER, UPDATER = READER + 2, NMARKS = UPDATER + 2 };
 
 struct page {
     uint64_t number; /* address / PAGE_NBYTES */
-    struct mark marks[PAGE_NBYTES][NMARKS];
+    unsigned unit;   /* bytes that share marks: 4 or 1 */
+    struct mark (*marks)[NMARKS];
     uint64_t flag_times[PAGE_NBYTES / 4]; /* of each dword */
 };
 
@@ -56,6 +58,13 @@ struct races {
     uint64_t now;
 };
 
+static void free_page(struct page *page)
+{
+    if (page)
+        free(page->marks);
+    free(page);
+}
+
 struct races *sim_races_new(uint64_t ngroups)
 {
     struct races *r = calloc(1, sizeof(*r));
@@ -79,7 +88,7 @@ void sim_races_free(struct races *r)
     if (!r)
         return;
     for (size_t i = 0; r->slots && i < r->nslots; i++)
-        free(r->slots[i]);
+        free_page(r->slots[i]);
     for (uint64_t g = 0; r->groups && g < r->ngroups; g++)
         for (unsigned k = 0; k < NRELEASES; k++)
             free(r->groups[g].releases[k].list);
@@ -114,6 +123,35 @@ static void more_slots(struct races *r)
     r->nslots = n;
 }
 
+static struct page *new_page(uint64_t number)
+{
+    struct page *page = calloc(1, sizeof(*page));
+
+    if (!page)
+        return NULL;
+    page->number = number;
+    page->unit = 4;
+    page->marks = calloc(PAGE_NBYTES / page->unit, sizeof(*page->marks));
+    if (page->marks)
+        return page;
+    free(page);
+    return NULL;
+}
+
+static bool split_dwords(struct page *page)
+{
+    struct mark(*marks)[NMARKS] = malloc(PAGE_NBYTES * sizeof(*marks));
+
+    if (!marks)
+        return false;
+    for (size_t i = 0; i < PAGE_NBYTES; i++)
+        memcpy(marks[i], page->marks[i / page->unit], sizeof(marks[i]));
+    free(page->marks);
+    page->marks = marks;
+    page->unit = 1;
+    return true;
+}
+
 static struct page *page_of(struct races *r, uint64_t number)
 {
     struct page **slot = find_slot(r->slots, r->nslots, number);
@@ -126,13 +164,21 @@ static struct page *page_of(struct races *r, uint64_t number)
         slot = find_slot(r->slots, r->nslots, number);
     }
     if (r->npages + 1 < r->nslots) /* one stays free, for the search to end */
-        page = calloc(1, sizeof(*page));
+        page = new_page(number);
     if (page) {
-        page->number = number;
         *slot = page;
         r->npages++;
     }
     return page;
+}
+
+/* The page of an access to [at, at + n), which lies in one dword, with marks
+ * that the access does not share with other bytes; NULL without memory. */
+static struct page *page_to_mark(struct races *r, uint64_t at, unsigned n)
+{
+    struct page *page = page_of(r, at / PAGE_NBYTES);
+
+    return page && (n % page->unit == 0 || split_dwords(page)) ? page : NULL;
 }
 
 /* ---- order ---- */
@@ -327,27 +373,53 @@ static void set_mark(const struct races *r, struct mark marks[NMARKS],
         marks[two + 1] = mine;
 }
 
+/* An access to bytes that share their marks. */
+static bool note(struct races *r, struct mark marks[NMARKS], uint64_t group,
+                 enum race_access how, bool changes, struct race *out)
+{
+    const int other = changes ? find_race(r, marks, group, how) : NMARKS;
+
+    if (other == NMARKS) {
+        set_mark(r, marks, group, how);
+        return false;
+    }
+    out->group = marks[other].group - 1;
+    out->how = other == WRITER   ? RACE_WRITE
+               : other < UPDATER ? RACE_READ
+                                 : RACE_ATOMIC;
+    out->lack = find_lack(r, &marks[other], other, group);
+    return true;
+}
+
+/* The first byte from `from` on that changes, `to` if none does. */
+static unsigned first_change(const uint8_t *was, const uint8_t *becomes,
+                             unsigned from, unsigned to)
+{
+    while (from < to && becomes && was[from] == becomes[from])
+        from++;
+    return from;
+}
+
 bool sim_races_note(struct races *r, uint64_t group, uint64_t at, unsigned n,
                     enum race_access how, const uint8_t *was,
                     const uint8_t *becomes, struct race *out)
 {
-    for (unsigned i = 0; i < n; i++) {
-        struct page *p = page_of(r, (at + i) / PAGE_NBYTES);
-        struct mark *marks = p ? p->marks[(at + i) % PAGE_NBYTES] : NULL;
-        const bool same = becomes && was[i] == becomes[i];
-        const int other = p && !same ? find_race(r, marks, group, how) : NMARKS;
+    for (unsigned i = 0, next; i < n; i = next) {
+        const unsigned in_dword = 4 - (unsigned)((at + i) % 4);
+        unsigned changed;
+        struct page *p;
 
-        if (other < NMARKS) {
-            out->at = at + i;
-            out->group = marks[other].group - 1;
-            out->how = other == WRITER   ? RACE_WRITE
-                       : other < UPDATER ? RACE_READ
-                                         : RACE_ATOMIC;
-            out->lack = find_lack(r, &marks[other], other, group);
+        next = n - i < in_dword ? n : i + in_dword;
+        p = page_to_mark(r, at + i, next - i);
+        if (!p)
+            continue;
+        next = i + p->unit;
+        changed = first_change(was, becomes, i, next);
+        if (note(r, p->marks[(at + i) % PAGE_NBYTES / p->unit], group, how,
+                 changed < next, out)) {
+            out->at = at + changed;
             return true;
         }
-        if (p)
-            set_mark(r, marks, group, how);
     }
     return false;
 }

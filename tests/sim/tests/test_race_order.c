@@ -8,6 +8,7 @@
  * s[4:5] points to zeros, v1 is 4 times the work-item's ID, v3 is 0, v4 is 1.
  */
 #include "asm.h"
+#include "sim/base/group_races.h"
 #include "sim/base/host_access.h"
 
 #include <setjmp.h>
@@ -392,6 +393,31 @@ static void test_each_wave_fences_for_itself(void **state)
     nwaves = 1;
 }
 
+static void test_bytes_of_a_dword_are_told_apart(void **state)
+{
+    static const uint8_t was[8], third[8] = {[2] = 1};
+    struct races *r = sim_races_new(2);
+    struct race race = {0};
+
+    (void)state;
+    assert_non_null(r);
+    /* a dword of one group, and one of two groups, in one page */
+    assert_false(sim_races_note(r, 0, 64, 4, RACE_WRITE, was, NULL, &race));
+    assert_true(sim_races_note(r, 1, 64, 4, RACE_WRITE, was, third, &race));
+    assert_int_equal(race.at, 66);
+    assert_false(sim_races_note(r, 0, 70, 1, RACE_WRITE, was, NULL, &race));
+    assert_false(sim_races_note(r, 1, 71, 1, RACE_WRITE, was, NULL, &race));
+    assert_true(sim_races_note(r, 1, 68, 4, RACE_READ, was, NULL, &race));
+    assert_int_equal(race.at, 70);
+    assert_true(sim_races_note(r, 1, 67, 1, RACE_READ, was, NULL, &race));
+    assert_int_equal(race.group, 0);
+    /* from one page to the next */
+    assert_false(sim_races_note(r, 0, 1022, 4, RACE_WRITE, was, NULL, &race));
+    assert_true(sim_races_note(r, 1, 1025, 2, RACE_READ, was, NULL, &race));
+    assert_false(sim_races_note(r, 1, 1026, 2, RACE_READ, was, NULL, &race));
+    sim_races_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_what_does_less_does_not_order),
         cmocka_unit_test(test_atomics_and_hints_order_nothing_else),
         cmocka_unit_test(test_each_wave_fences_for_itself),
+        cmocka_unit_test(test_bytes_of_a_dword_are_told_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
