@@ -37,8 +37,8 @@ HARNESS        := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(of_a_module),$(kern
 KERNEL_TESTS   := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
   $(sort $(filter $(MODULES:%=tests/kernels/%.c),$(filter $(of_a_module),$(kernel_sources)))))
 
-# The objects of a module's test.
-kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c tests/kernels/$(1)/*.c))
+# The objects of a module's test. Module low_bit has kernels of module ggml.
+kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c tests/kernels/$(if $(filter low_bit,$(1)),ggml,$(1))/*.c))
 $(HARNESS) $(foreach m,$(ALL_MODULES),$(call kernel_test,$(m))): $(PACK_HEADER) $(KPACK_HOST_COPIES)
 
 $(H)/test/kernels/%: $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a

@@ -32,6 +32,7 @@ static const struct tensor_format formats[] = {
     GGUF_WEIGHTS(WEIGHTS)
     GGUF_FLOAT_WEIGHTS(FLOATS)
     GGUF_NUMBERS(NUMBERS)
+    GGUF_LOW_BIT(NUMBERS)
     GGUF_OTHER_TYPES(OTHERS)
 };
 

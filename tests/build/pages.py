@@ -164,6 +164,8 @@ def formats():
         rows.append((kind, (name, lower, short), number, elements, nbytes, modules))
     for name, kind, number, elements, nbytes, *_ in rows_of(header, "GGUF_NUMBERS"):
         rows.append((kind, (name,), number, elements, nbytes, "`quantized`: to numbers"))
+    for name, kind, number, elements, nbytes, *_ in rows_of(header, "GGUF_LOW_BIT"):
+        rows.append((kind, (name,), number, elements, nbytes, "`low_bit`"))
     for name, kind, number, nbytes, *_ in rows_of(header, "GGUF_FLOAT_WEIGHTS"):
         rows.append((kind, (name,), number, "1", nbytes, "`quantized`"))
     yield "| format | in kernels' names | number in a file | elements of a block | bytes | modules |"

@@ -18,6 +18,11 @@ sed -i -E '/^#define GGUF_WEIGHTS/,/\)$/{
     /^    X\((q4_0|q8_0),/b
     /^    X\(.*\\$/d
     s/^    X\(.*/    \/**\//
+}
+/^#define GGUF_LOW_BIT/,/\)$/{
+    /^    X\(iq2_xxs,/b
+    /^    X\(.*\\$/d
+    s/^    X\(.*/    \/**\//
 }' "$tree/kernels/include/gguf/formats.h"
 sed -i '/^EXPORT(bf16)$/d' "$tree/kernels/attention.hip" # as f16's
 
@@ -41,7 +46,7 @@ cat >"$WORK/compare.py" <<'END'
 import os, re, sys
 
 # Meanings of the placeholders in a kernel's name.
-STANDS = {"F": "q4_0|q8_0", "T": "f32|f16|bf16", "N": "[1-8]", "*": ".*"}
+STANDS = {"F": "q4_0|q8_0|iq2_xxs", "T": "f32|f16|bf16", "N": "[1-8]", "*": ".*"}
 
 
 def pattern(name):

@@ -1,9 +1,12 @@
 /* gguf_ref.c - the GGUF block formats, element by element, for tests */
 #include "gguf_ref.h"
 
+#include "../../kernels/include/gguf/grid_points.h"
 #include "harness.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +169,241 @@ static struct gguf_element mxfp4(const uint8_t *b, size_t e)
                                  code & 8 ? -size : size};
 }
 
+/* ---- grids ----
+ *
+ * The points of a grid as the formats' definition lists them, a byte for each
+ * coordinate: a hash of that list tells whether grid_points.h is right.
+ */
+struct grid {
+    const char *name;
+    uint32_t bits[206];
+    unsigned size, digits; /* a point has `size` digits of this base */
+    uint8_t values[8];     /* of a digit; -1 is 255 */
+    size_t n;
+    uint64_t hash; /* FNV-1a of the list */
+    uint8_t points[2048][8];
+};
+
+static struct grid iq2_xxs_grid = {.name = "IQ2_XXS",
+                                   .bits = {GGUF_IQ2_XXS_POINTS},
+                                   .size = 8,
+                                   .digits = 3,
+                                   .values = {8, 25, 43},
+                                   .n = 256,
+                                   .hash = 0xbb4ee025b5ac6e8e};
+static struct grid iq2_xs_grid = {.name = "IQ2_XS",
+                                  .bits = {GGUF_IQ2_XS_POINTS},
+                                  .size = 8,
+                                  .digits = 3,
+                                  .values = {8, 25, 43},
+                                  .n = 512,
+                                  .hash = 0xc9b1ee61e79909bd};
+static struct grid iq2_s_grid = {.name = "IQ2_S",
+                                 .bits = {GGUF_IQ2_S_POINTS},
+                                 .size = 8,
+                                 .digits = 3,
+                                 .values = {8, 25, 43},
+                                 .n = 1024,
+                                 .hash = 0x123edd38a3b62b90};
+static struct grid iq1_grid = {.name = "IQ1",
+                               .bits = {GGUF_IQ1_POINTS},
+                               .size = 8,
+                               .digits = 3,
+                               .values = {255, 0, 1},
+                               .n = 2048,
+                               .hash = 0x6703ed863501ae2e};
+static struct grid iq3_xxs_grid = {.name = "IQ3_XXS",
+                                   .bits = {GGUF_IQ3_XXS_POINTS},
+                                   .size = 4,
+                                   .digits = 8,
+                                   .values = {4, 12, 20, 28, 36, 44, 52, 62},
+                                   .n = 256,
+                                   .hash = 0xdfa5dc83d6a155d5};
+static struct grid iq3_s_grid = {.name = "IQ3_S",
+                                 .bits = {GGUF_IQ3_S_POINTS},
+                                 .size = 4,
+                                 .digits = 8,
+                                 .values = {1, 3, 5, 7, 9, 11, 13, 15},
+                                 .n = 512,
+                                 .hash = 0xfa37020c25b44829};
+
+/* Counts through all points, the first digit fastest. */
+static void list_points(struct grid *g)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    unsigned digit[9] = {0};
+    size_t found = 0;
+
+    for (size_t p = 0; digit[g->size] == 0; p++) {
+        if (g->bits[p / 32] >> (p % 32) & 1) {
+            for (size_t i = 0; i < g->size; i++) {
+                g->points[found][i] = g->values[digit[i]];
+                hash = (hash ^ g->points[found][i]) * 0x100000001b3;
+            }
+            found++;
+        }
+        for (size_t i = 0; ++digit[i] == g->digits && i < g->size; i++)
+            digit[i] = 0;
+    }
+    if (found != g->n || hash != g->hash) {
+        fprintf(stderr,
+                "grid_points.h: %s has %zu points of hash %" PRIx64
+                ", want %zu of %" PRIx64 "\n",
+                g->name, found, hash, g->n, g->hash);
+        abort();
+    }
+}
+
+/* coordinate i of a point */
+static int grid_value(struct grid *g, size_t point, size_t i)
+{
+    if (g->points[0][0] == 0) /* no grid's first point begins so */
+        list_points(g);
+    return (int8_t)g->points[point][i];
+}
+
+/* the sign of element e of eight; without eight bits the last one makes the
+ * number of minus signs even */
+static int sign_of(unsigned signs, size_t e, bool eight)
+{
+    unsigned all = 0;
+
+    for (size_t i = 0; i < 7; i++)
+        all += signs >> i & 1;
+    return (e == 7 && !eight ? all % 2 : signs >> e & 1) ? -1 : 1;
+}
+
+static unsigned u16_at(const uint8_t *p)
+{
+    return p[0] | (unsigned)p[1] << 8;
+}
+
+static uint32_t u32_at(const uint8_t *p)
+{
+    return u16_at(p) | (uint32_t)u16_at(p + 2) << 16;
+}
+
+static struct gguf_element iq2_xxs(const uint8_t *b, size_t e)
+{
+    const uint8_t *group = b + 2 + e / 32 * 8;
+    const uint32_t rest = u32_at(group + 4);
+    const size_t eight = e % 32 / 8;
+
+    return (struct gguf_element){
+        half_at(b) * (0.5 + (rest >> 28)) / 4, 0,
+        grid_value(&iq2_xxs_grid, group[eight], e % 8) *
+            sign_of(rest >> (7 * eight) & 127, e % 8, false)};
+}
+
+static struct gguf_element iq2_xs(const uint8_t *b, size_t e)
+{
+    const unsigned word = u16_at(b + 2 + e / 8 * 2);
+    const unsigned scale = nibble(b[66 + e / 32], e % 32 >= 16);
+
+    return (struct gguf_element){half_at(b) * (0.5 + scale) / 4, 0,
+                                 grid_value(&iq2_xs_grid, word % 512, e % 8) *
+                                     sign_of(word / 512, e % 8, false)};
+}
+
+static struct gguf_element iq2_s(const uint8_t *b, size_t e)
+{
+    const unsigned high = b[66 + e / 32] >> (e % 32 / 8 * 2) & 3;
+    const unsigned scale = nibble(b[74 + e / 32], e % 32 >= 16);
+
+    return (struct gguf_element){
+        half_at(b) * (0.5 + scale) / 4, 0,
+        grid_value(&iq2_s_grid, b[2 + e / 8] + 256 * high, e % 8) *
+            sign_of(b[34 + e / 8], e % 8, true)};
+}
+
+static struct gguf_element iq3_xxs(const uint8_t *b, size_t e)
+{
+    const uint32_t rest = u32_at(b + 66 + e / 32 * 4);
+
+    return (struct gguf_element){
+        half_at(b) * (0.5 + (rest >> 28)) / 2, 0,
+        grid_value(&iq3_xxs_grid, b[2 + e / 4], e % 4) *
+            sign_of(rest >> (e % 32 / 8 * 7) & 127, e % 8, false)};
+}
+
+static struct gguf_element iq3_s(const uint8_t *b, size_t e)
+{
+    const unsigned high = bit(b + 66, e / 4);
+    const unsigned scale = nibble(b[106 + e / 64], e % 64 >= 32);
+
+    return (struct gguf_element){
+        half_at(b) * (1 + 2 * scale), 0,
+        grid_value(&iq3_s_grid, b[2 + e / 4] + 256 * high, e % 4) *
+            sign_of(b[74 + e / 8], e % 8, true)};
+}
+
+/* scale (2 n + 1) (g + 1/8) or (g - 1/8), in eighths */
+static struct gguf_element iq1(double d, unsigned n, unsigned point, size_t e,
+                               bool less)
+{
+    return (struct gguf_element){d * (2 * n + 1) / 8, 0,
+                                 8 * grid_value(&iq1_grid, point, e % 8) +
+                                     (less ? -1 : 1)};
+}
+
+static struct gguf_element iq1_s(const uint8_t *b, size_t e)
+{
+    const unsigned high = u16_at(b + 34 + e / 32 * 2);
+
+    return iq1(half_at(b), high >> 12 & 7,
+               b[2 + e / 8] + 256 * (high >> (e % 32 / 8 * 3) & 7), e,
+               high >> 15 != 0);
+}
+
+static struct gguf_element iq1_m(const uint8_t *b, size_t e)
+{
+    const unsigned high = nibble(b[32 + e / 16], e % 16 >= 8);
+    const unsigned n = u16_at(b + 48 + e / 64 * 2) >> (e % 64 / 16 * 3) & 7;
+    uint8_t d[2];
+
+    d[0] = (uint8_t)(b[49] >> 4 | (b[51] & 0xf0));
+    d[1] = (uint8_t)(b[53] >> 4 | (b[55] & 0xf0));
+    return iq1(half_at(d), n, b[e / 8] + 256 * (high & 7), e, (high & 8) != 0);
+}
+
+/* digit n of a byte that is a fraction of 256 in base 3 */
+static int trit(uint8_t byte, size_t n)
+{
+    unsigned fraction = byte;
+
+    while (n-- > 0)
+        fraction = fraction * 3 % 256;
+    return (int)(fraction * 3 / 256);
+}
+
+static struct gguf_element tq1_0(const uint8_t *b, size_t e)
+{
+    const int t = e < 160   ? trit(b[e % 32], e / 32)
+                  : e < 240 ? trit(b[32 + e % 16], (e - 160) / 16)
+                            : trit(b[48 + e % 4], (e - 240) / 4);
+
+    return (struct gguf_element){half_at(b + 52), 0, t - 1};
+}
+
+static struct gguf_element tq2_0(const uint8_t *b, size_t e)
+{
+    const int t = b[e / 128 * 32 + e % 32] >> (e % 128 / 32 * 2) & 3;
+
+    return (struct gguf_element){half_at(b + 64), 0, t - 1};
+}
+
+static struct gguf_element nvfp4(const uint8_t *b, size_t e)
+{
+    static const int sizes[8] = {0, 1, 2, 3, 4, 6, 8, 12}; /* halves */
+    const unsigned code = nibble(b[4 + e / 16 * 8 + e % 8], e % 16 >= 8);
+    const int exponent = b[e / 16] >> 3 & 15, mantissa = b[e / 16] & 7;
+    const double scale =
+        exponent ? ldexp(8 + mantissa, exponent - 10) : ldexp(mantissa, -9);
+
+    return (struct gguf_element){b[e / 16] == 0x7f ? 0 : scale / 2, 0,
+                                 code & 8 ? -sizes[code & 7] : sizes[code & 7]};
+}
+
 /* What a format's row in formats.h does not say: struct gguf_format from align
  * on. */
 /* clang-format off */
@@ -183,6 +421,16 @@ static struct gguf_element mxfp4(const uint8_t *b, size_t e)
 #define OWN_IQ4_NL 2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq4_nl
 #define OWN_IQ4_XS 4, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq4_xs
 #define OWN_MXFP4  1, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     true,  mxfp4
+#define OWN_IQ2_XXS 2, GGUF_NO_BIAS,   GGUF_NO_BIAS,    0,     false, iq2_xxs
+#define OWN_IQ2_XS 2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq2_xs
+#define OWN_IQ2_S  2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq2_s
+#define OWN_IQ3_XXS 2, GGUF_NO_BIAS,   GGUF_NO_BIAS,    0,     false, iq3_xxs
+#define OWN_IQ3_S  2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq3_s
+#define OWN_IQ1_S  2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq1_s
+#define OWN_IQ1_M  8, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, iq1_m
+#define OWN_TQ1_0  2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, tq1_0
+#define OWN_TQ2_0  2, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, tq2_0
+#define OWN_NVFP4  4, GGUF_NO_BIAS,    GGUF_NO_BIAS,    0,     false, nvfp4
 
 #define WEIGHTS(name, lower, short, type, number, elems, nbytes, d, m, ...)    \
     [number] = {#name, elems, nbytes, d, m, OWN_##type},
@@ -192,6 +440,7 @@ static struct gguf_element mxfp4(const uint8_t *b, size_t e)
 static const struct gguf_format formats[] = {
     GGUF_WEIGHTS(WEIGHTS)
     GGUF_NUMBERS(NUMBERS)
+    GGUF_LOW_BIT(NUMBERS)
 };
 /* clang-format on */
 
@@ -287,6 +536,14 @@ void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
             put_half(b + f->m, scale_of(what, i / 2, &seed));
         if (f->exponent && what != GGUF_CODES)
             b[0] = exponent_of(what, i, &seed);
+        if (id == GGUF_IQ1_M) { /* four nibbles */
+            uint8_t d[2];
+
+            put_half(d, scale_of(what, i, &seed));
+            for (size_t k = 0; k < 4; k++)
+                b[49 + 2 * k] = (uint8_t)((b[49 + 2 * k] & 15) |
+                                          (d[k / 2] >> (k % 2 * 4) & 15) << 4);
+        }
         if (id == GGUF_Q8_K)
             kt_put(KT_F32, b, 0, (kt_real)scale_of(what, i, &seed));
     }

@@ -24,6 +24,7 @@ enum gguf_id {
     GGUF_##type = number,
 #define GGUF_NUMBERS_ID(name, type, number, ...) GGUF_##type = number,
     GGUF_WEIGHTS(GGUF_WEIGHTS_ID) GGUF_NUMBERS(GGUF_NUMBERS_ID)
+        GGUF_LOW_BIT(GGUF_NUMBERS_ID)
 };
 
 enum gguf_bias {

@@ -1,4 +1,5 @@
-/* codes.h - the GGUF formats whose nibbles are codes: IQ4_NL IQ4_XS MXFP4 */
+/* codes.h - the GGUF formats whose nibbles are codes: IQ4_NL IQ4_XS MXFP4
+ * NVFP4 */
 #pragma once
 
 #include "gguf/legacy.h"
@@ -174,5 +175,73 @@ struct MXFP4 : LegacyBlock {
     {
         return coded_quad(fp4_codes(), load_word<Access::byte>(b + 1 + 4 * i),
                           g, scale(b[0]));
+    }
+};
+
+/*
+ * Bytes: 0 scales; 4 qs. scale * code
+ * Four groups of 16 elements, each with eight bytes of nibbles: the low ones
+ * are its first eight elements. A scale is half of what FP8 E4M3 means by the
+ * low seven bits of its byte, since a code is twice OCP's number; the byte
+ * 0x7f, a NaN there, is 0 here.
+ */
+struct NVFP4 {
+    static constexpr int elems = 64, chunks = 2, group_step = 1;
+    static constexpr int bytes = 36, scale_width = 16;
+    static constexpr float bias_factor = 0;
+    static constexpr int vec_offset = 0;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    struct Raw {
+        Words<4> qs;
+        u32 scales;
+    };
+
+    DEV int first_group(int chunk)
+    {
+        return 2 * chunk;
+    }
+
+    /* of group `group` of the block; f32 has the same subnormal numbers, but
+     * for its exponents */
+    DEV float scale(u32 scales, int group)
+    {
+        const u32 byte = scales >> (8 * group) & 255;
+
+        return byte == 0x7f ? 0.0f
+                            : bits_as<float>((byte & 0x7f) << 20) * 0x1p119f;
+    }
+
+    template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
+    {
+        return {load_words<4, Access::word>(b + 4 + 16 * chunk),
+                load_word<Access::word>(b)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                c.q[4 * g + i] =
+                    decode(fp4_codes(),
+                           r.qs.w[2 * g + i % 2] >> (i / 2 * 4) & 0x0f0f0f0fu);
+            c.scale[g] = scale(r.scales, 2 * chunk + g);
+            c.bias[g] = 0.0f;
+        }
+        return c;
+    }
+
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    {
+        const u32 w =
+            load_word<Access::word>(b + 4 + 16 * chunk + 8 * g + i % 2 * 4);
+
+        return coded_quad(fp4_codes(), w, i / 2,
+                          scale(load_word<Access::word>(b), 2 * chunk + g));
     }
 };

@@ -2,11 +2,12 @@
  * formats.h - the types of GGUF tensors, a row each
  *
  * Every list follows from these rows: the exported kernels (quantized.hip,
- * mmvq_gguf.hip, moe.hip), their launch shapes (quantized.csv.c), the rows of
- * their tests and benchmarks, and the types that the language model reads
- * (src/model/gguf.c) and its tests make. A new format is a row here, a struct
- * in legacy.h, k.h or codes.h that describes its blocks, and its elements in
- * plain C in tests/kernels/gguf_ref.c. Plain C reads this file, too.
+ * mmvq_gguf.hip, moe.hip, low_bit.hip), their launch shapes (quantized.csv.c),
+ * the rows of their tests and benchmarks, and the types that the language model
+ * reads (src/model/gguf.c) and its tests make. A new format is a row here, a
+ * struct in a header beside this one that describes its blocks, and its
+ * elements in plain C in tests/kernels/gguf_ref.c. Plain C reads this file,
+ * too.
  *
  *   name lower short   the format in the names of exported kernels, which
  *                      callers spell in three ways
@@ -63,24 +64,27 @@
 #define GGUF_NUMBERS(X) \
     X(q8_K, Q8_K, 15, 256, 292, -1, -1, nothing, 32, 256, 4)
 
+/* weights of one to four bits, module low_bit: the same columns */
+#define GGUF_LOW_BIT(X)                                              \
+    X(iq2_xxs, IQ2_XXS, 16, 256,  66,  0, -1, elements, 64, 256, 4)  \
+    X(iq2_xs,  IQ2_XS,  17, 256,  74,  0, -1, elements, 64, 256, 4)  \
+    X(iq3_xxs, IQ3_XXS, 18, 256,  98,  0, -1, elements, 64, 256, 4)  \
+    X(iq1_s,   IQ1_S,   19, 256,  50,  0, -1, elements, 64, 256, 4)  \
+    X(iq3_s,   IQ3_S,   21, 256, 110,  0, -1, elements, 64, 256, 4)  \
+    X(iq2_s,   IQ2_S,   22, 256,  82,  0, -1, elements, 64, 256, 4)  \
+    X(iq1_m,   IQ1_M,   29, 256,  56, -1, -1, elements, 64, 256, 4)  \
+    X(tq1_0,   TQ1_0,   34, 256,  54, 52, -1, elements, 64, 256, 4)  \
+    X(tq2_0,   TQ2_0,   35, 256,  66, 64, -1, elements, 64, 256, 4)  \
+    X(nvfp4,   NVFP4,   40,  64,  36, -1, -1, elements, 64, 256, 4)
+
 /* types that no kernel here reads: type, no., elements, bytes */
 #define GGUF_OTHER_TYPES(X)    \
     X(Q8_1,     9,  32,  36)   \
-    X(IQ2_XXS, 16, 256,  66)   \
-    X(IQ2_XS,  17, 256,  74)   \
-    X(IQ3_XXS, 18, 256,  98)   \
-    X(IQ1_S,   19, 256,  50)   \
-    X(IQ3_S,   21, 256, 110)   \
-    X(IQ2_S,   22, 256,  82)   \
     X(I8,      24,   1,   1)   \
     X(I16,     25,   1,   2)   \
     X(I32,     26,   1,   4)   \
     X(I64,     27,   1,   8)   \
-    X(F64,     28,   1,   8)   \
-    X(IQ1_M,   29, 256,  56)   \
-    X(TQ1_0,   34, 256,  54)   \
-    X(TQ2_0,   35, 256,  66)   \
-    X(NVFP4,   40,  64,  36)
+    X(F64,     28,   1,   8)
 /* clang-format on */
 
 /* elements in a unit of the counting argument; 0: no such argument */

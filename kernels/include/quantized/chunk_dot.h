@@ -79,7 +79,8 @@ DEV float add_product(float acc, const Chunk &c, const Activations &a)
 {
     int sum[2] = {a.start[0], a.start[1]};
 
-    if constexpr (F::group_step == 1) { /* a single scale and Q8_1 block */
+    if constexpr (F::group_step == 1 && F::scale_width == 32) {
+        /* a single scale and Q8_1 block */
         UNROLL
         for (int i = 0; i < 8; i++)
             sum[0] = dot4(c.q[i], a.q[i], sum[0]);

@@ -2,7 +2,13 @@
 #pragma once
 
 #include "quantized/mat_vec_rows.h"
-#if KPK_SM >= 80
+
+/* Set to 1 before: one way for all targets and launches. */
+#ifndef KPK_MAT_VEC_PLAIN
+#define KPK_MAT_VEC_PLAIN 0
+#endif
+#define KPK_MAT_VEC_WAYS (KPK_SM >= 80 && !KPK_MAT_VEC_PLAIN)
+#if KPK_MAT_VEC_WAYS
 #include "nvidia/mat_vec/mat_vec_ways.h"
 #endif
 
@@ -14,10 +20,12 @@
  * then it is compact, all of them work, and each goes on with the rows that the
  * grid leaves.
  *
- * Below sm_80 a way is the `rows` of a job, Lds, and run(lds, m, row0), which
+ * Otherwise a way is the `rows` of a job, Lds, and run(lds, m, row0), which
  * makes rows row0 .. row0 + rows - 1.
  */
-#if KPK_SM < 80
+#if !KPK_MAT_VEC_WAYS
+template <class F, int N> constexpr u32 vec_resident = 1;
+
 template <class F, int N, int Rows> struct VecWay {
     static constexpr int rows = Rows;
     typedef VecLds<N, Rows> Lds;
@@ -29,8 +37,10 @@ template <class F, int N, int Rows> struct VecWay {
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
-        mat_vec_rows<typename ForVec<F>::type, N, Rows, BlockPlace::aligned>(
-            lds, m, row0);
+        with_place(is_aligned(m.w, 16), [&](auto place) {
+            mat_vec_rows<typename ForVec<F>::type, N, Rows,
+                         decltype(place)::place>(lds, m, row0);
+        });
     }
 };
 
@@ -38,6 +48,11 @@ template <class F, int N, int Rows> struct VecWay {
  * idle, each workgroup takes only its own rows. */
 template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
 {
+#if KPK_MAT_VEC_PLAIN
+    __shared__ typename VecWay<F, N, vec_rows>::Lds lds;
+
+    fn(VecWay<F, N, vec_rows>(), lds);
+#else
     constexpr int launched = N == 1 ? 1 : 2;
     __shared__ union {
         typename VecWay<F, N, launched>::Lds few;
@@ -48,6 +63,7 @@ template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
         fn(VecWay<F, N, launched>(), lds.few);
     else
         fn(VecWay<F, N, vec_rows>(), lds.many);
+#endif
 }
 
 template <class F, int N, int Launched, class Make>
