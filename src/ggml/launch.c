@@ -76,6 +76,25 @@ void shared_forget(struct run *run, const struct ggml_tensor *writes)
 
 /* ---- names ---- */
 
+bool is_low_bit(enum ggml_type type)
+{
+    switch (type) {
+    case GGML_TYPE_IQ1_S:
+    case GGML_TYPE_IQ1_M:
+    case GGML_TYPE_IQ2_XXS:
+    case GGML_TYPE_IQ2_XS:
+    case GGML_TYPE_IQ2_S:
+    case GGML_TYPE_IQ3_XXS:
+    case GGML_TYPE_IQ3_S:
+    case GGML_TYPE_TQ1_0:
+    case GGML_TYPE_TQ2_0:
+    case GGML_TYPE_NVFP4:
+        return true;
+    default:
+        return false;
+    }
+}
+
 const char *type_name(enum ggml_type type)
 {
     switch (type) {
@@ -102,7 +121,7 @@ const char *type_name(enum ggml_type type)
     case GGML_TYPE_MXFP4:
         return ggml_type_name(type); /* GGUF's names are the pack's */
     default:
-        return NULL;
+        return is_low_bit(type) ? ggml_type_name(type) : NULL;
     }
 }
 

@@ -59,6 +59,8 @@ struct kernel_name {
     char text[64];
 };
 
+/* Whether blocks of a type are module low_bit's. */
+bool is_low_bit(enum ggml_type type);
 /* The pack's name of a type; NULL if it has none. */
 const char *type_name(enum ggml_type type);
 /* NAME_TYPE, "" if the pack has no such type */

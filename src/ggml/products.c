@@ -27,29 +27,73 @@ size_t blocks_nbytes(int64_t columns, int64_t n)
     return (size_t)blocks_columns(columns) / 32 * 36 * (size_t)n;
 }
 
+/* Whether a product of n columns reads them as Q8_1: module low_bit multiplies
+ * many by tiles of f32. */
+static bool reads_blocks(enum ggml_type type, int64_t n)
+{
+    return ggml_is_quantized(type) && !(n > MOST_COLUMNS && is_low_bit(type));
+}
+
+/* Of n columns as many as one launch multiplies. Module low_bit has kernels for
+ * 1, 2, 4 and 8. */
+static int32_t columns_at_once(enum ggml_type type, int32_t n)
+{
+    while (is_low_bit(type) && (n & (n - 1)) != 0)
+        n &= n - 1;
+    return n;
+}
+
+/* NULL without launching */
+static const char *past(const void *p, size_t nbytes)
+{
+    return p ? (const char *)p + nbytes : NULL;
+}
+
+/* up to MOST_COLUMNS; `in` are Q8_1 or f32, in_columns numbers apart */
+static bool product_of_few(struct run *run, const struct product *p,
+                           const void *in, int32_t in_columns)
+{
+    const bool quantized = ggml_is_quantized(p->type);
+    const size_t column = quantized ? blocks_nbytes(in_columns, 1)
+                                    : (size_t)in_columns * sizeof(float);
+    char name[64];
+
+    for (int32_t done = 0, n; done < p->n; done += n) {
+        const void *from = past(in, (size_t)done * column);
+        const void *to =
+            past(p->out, (size_t)done * (size_t)p->rows * sizeof(float));
+
+        n = columns_at_once(p->type, p->n - done);
+        (void)snprintf(name, sizeof(name), "mul_mat_vec_%s_%s_cuda%d",
+                       type_name(p->type), quantized ? "q8_1" : "f32", n);
+        if (!launch(run, name, (uint64_t)p->rows, 0,
+                    KPK_ARGS(p->matrix, from, to, p->columns, p->rows,
+                             in_columns, p->rows)))
+            return false;
+    }
+    return true;
+}
+
 /* `blocks` is memory for the columns as Q8_1, which may be `made` already. */
 static bool product(struct run *run, const struct product *p, void *blocks,
                     bool made)
 {
-    const bool quantized = ggml_is_quantized(p->type);
+    const bool as_blocks = reads_blocks(p->type, p->n);
     const int32_t in_columns =
-        quantized ? blocks_columns(p->columns) : p->columns;
-    const void *in = quantized ? blocks : p->in;
-    char name[64];
+        as_blocks ? blocks_columns(p->columns) : p->columns;
+    const void *in = as_blocks ? blocks : p->in;
+    struct kernel_name name = named("mul_mat", p->type);
 
-    if (quantized && !made &&
+    if (as_blocks && !made &&
         !launch(run, "quantize_q8_1_quants", (uint64_t)in_columns,
                 (uint64_t)p->n, KPK_ARGS(p->in, in, p->columns, in_columns)))
         return false;
-    if (p->n > MOST_COLUMNS)
-        return launch(run, named("mul_mat", p->type).text, (uint64_t)p->rows,
-                      (uint64_t)p->n,
-                      KPK_ARGS(p->matrix, in, p->out, p->columns, p->rows, p->n,
-                               in_columns, p->rows));
-    (void)snprintf(name, sizeof(name), "mul_mat_vec_%s_%s_cuda%d",
-                   type_name(p->type), quantized ? "q8_1" : "f32", p->n);
-    return launch(run, name, (uint64_t)p->rows, 0,
-                  KPK_ARGS(p->matrix, in, p->out, p->columns, p->rows,
+    if (p->n <= MOST_COLUMNS)
+        return product_of_few(run, p, in, in_columns);
+    if (is_low_bit(p->type)) /* tiles of f32 columns */
+        name = named(name.text, GGML_TYPE_F32);
+    return launch(run, name.text, (uint64_t)p->rows, (uint64_t)p->n,
+                  KPK_ARGS(p->matrix, in, p->out, p->columns, p->rows, p->n,
                            in_columns, p->rows));
 }
 
@@ -131,10 +175,10 @@ static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
         m->ne[1] > INT32_MAX || x->ne[1] > UINT16_MAX)
         return false;
     nbytes = blocks_nbytes(m->ne[0], x->ne[1]);
-    blocks =
-        x == t->src[1] && x->ne[2] * x->ne[3] == 1 && ggml_is_quantized(m->type)
-            ? shared(run, x, nbytes, &made)
-            : scratch(run, nbytes);
+    blocks = x == t->src[1] && x->ne[2] * x->ne[3] == 1 &&
+                     reads_blocks(m->type, x->ne[1])
+                 ? shared(run, x, nbytes, &made)
+                 : scratch(run, nbytes);
     for (int64_t i3 = 0; i3 < x->ne[3]; i3++)
         for (int64_t i2 = 0; i2 < x->ne[2]; i2++) {
             const struct product p = {.type = m->type,
@@ -215,8 +259,8 @@ bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t)
     const struct ggml_tensor *x = t->src[1];
     struct run ask = {.inst = run->inst};
 
-    return ggml_is_quantized(t->src[0]->type) && may_round(t) && is_f32(x) &&
-           is_matrix(x) && x->ne[2] * x->ne[3] == 1 &&
+    return reads_blocks(t->src[0]->type, x->ne[1]) && may_round(t) &&
+           is_f32(x) && is_matrix(x) && x->ne[2] * x->ne[3] == 1 &&
            mul_mat_weights(&ask, t, x);
 }
 
