@@ -53,10 +53,16 @@ DEV f32 hard_swish_of(f32 x)
     return x <= -3 ? 0.0f : x * hard_sigmoid_of(x);
 }
 
-/* x / (1 + e^(-factor x)), -0 at -inf */
+/*
+ * x / (1 + e^(-factor x)), -0 at -inf. It is x itself where the sum is 1: times
+ * a number of bf16 it may lie halfway between two others, and then the least
+ * error rounds the wrong way.
+ */
 DEV f32 swish_of(f32 x, f32 factor)
 {
-    return silu_of<f32>(factor * x) / factor;
+    const f32 y = factor * x;
+
+    return weighted(above(0x1.fffffep127f, x), y, silu_decay<f32>(y));
 }
 
 /* ln(1 + e^x) */

@@ -217,9 +217,42 @@ static kt_real gated(const char *name, kt_real x, kt_real y)
     return swish(x, 1) * y;
 }
 
+/*
+ * From 40 on each function of the gate is the gate itself, and products of
+ * these whole numbers lie halfway between two numbers of bf16 now and then: the
+ * results must be the even ones.
+ */
+static void check_halfway(struct kt *t, const struct kt_row *row)
+{
+    const uint32_t ne[4] = {3000, 1, 1, 1};
+    const float alpha = 1.25f, limit = 1000;
+    const uint32_t one = strstr(row->symbol, "_oai") != NULL;
+    struct gt a = gt_make(t, row->a, ne, DENSE, KT_ZERO, 0);
+    struct gt b = gt_make(t, row->a, ne, DENSE, KT_ZERO, 0);
+    kt_real *want = kt_alloc(t, a.n * sizeof(*want));
+
+    for (size_t i = 0; i < a.n; i++) {
+        const kt_real x = 40 + (kt_real)(i % 88), y = 65 + (kt_real)(i % 61);
+
+        kt_put(row->a, a.host, i, x);
+        kt_put(row->a, b.host, i, y - one);
+        want[i] = x * y;
+    }
+    gt_place(t, &a);
+    gt_place(t, &b);
+
+    const struct gt out = gt_result(t, row->a, ne, DENSE);
+
+    t->what = "products halfway between two numbers";
+    if (KT_LAUNCH(t, 2, 256, 0, a.t, b.t, out.t, alpha, limit))
+        gt_check(t, &out, want, NULL, KT_EXACT);
+}
+
 void ggml_run_gate(struct kt *t, const struct kt_row *row)
 {
     const float alpha = parameters[0], limit = parameters[1];
+
+    check_halfway(t, row);
 
     for (size_t k = 0; k < NCASES(shapes); k++) {
         const struct shape *s = &shapes[k];
