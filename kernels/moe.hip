@@ -1,10 +1,10 @@
 /*
  * moe.hip - mixtures of experts: routing, and products with experts' matrices
  *
- *   moe_gemm_T                dense experts                 moe/moe_gemm.h
+ *   moe_gemm_T, moe_gemm_T_f32 dense experts                moe/moe_gemm.h
  *   moe_gemm_gguf_prefill_T_F experts in GGUF formats, many rows moe/moe_gemm.h
  *   moe_gemm_gguf_F           the same, a token at a time   moe/moe_gemm_gguf.h
- *   moe_topk_T, moe_expert_offsets                          moe/route.h
+ *   moe_topk_T, moe_sort_ids, moe_expert_offsets            moe/route.h
  *
  * T is f16 or bf16, of moe_topk f32 as well. F is a format whose row in
  * gguf/formats.h says that it has experts, in lower case. The arguments are
@@ -21,17 +21,19 @@
 #define MOE_SIZES i32 num_experts, i32 topk, i32 size_m, i32 size_n, i32 size_k
 #define MOE_SIZE_ARGS moe_sizes(num_experts, topk, size_m, size_n, size_k)
 
-#define EXPORT_DENSE(T)                                                        \
+#define EXPORT_DENSE(name, T, R)                                               \
     KERNEL_UP_TO(128)                                                          \
-    moe_gemm_##T(const T *input, const T *weights,                             \
-                 const i32 *sorted_token_ids, const i32 *expert_offsets,       \
-                 const f32 *topk_weights, T *output, MOE_SIZES)                \
+    moe_gemm_##name(const T *input, const T *weights,                          \
+                    const i32 *sorted_token_ids, const i32 *expert_offsets,    \
+                    const f32 *topk_weights, R *output, MOE_SIZES)             \
     {                                                                          \
         moe_gemm(input, weights, sorted_token_ids, expert_offsets,             \
                  topk_weights, output, MOE_SIZE_ARGS);                         \
     }
-EXPORT_DENSE(f16)
-EXPORT_DENSE(bf16)
+EXPORT_DENSE(f16, f16, f16)
+EXPORT_DENSE(bf16, bf16, bf16)
+EXPORT_DENSE(f16_f32, f16, f32)
+EXPORT_DENSE(bf16_f32, bf16, f32)
 
 #define EXPORT_PREFILL(name, F, T)                                             \
     KERNEL_UP_TO(128)                                                          \
@@ -73,6 +75,12 @@ GGUF_WEIGHTS(EXPORT_FORMAT)
 EXPORT_TOPK(f32)
 EXPORT_TOPK(f16)
 EXPORT_TOPK(bf16)
+
+KERNEL moe_sort_ids(const i32 *ids, i64 stride, i32 *sorted, i32 *offsets,
+                    i32 topk, i32 size_m, i32 num_experts)
+{
+    sort_by_expert(ids, stride, sorted, offsets, topk, size_m, num_experts);
+}
 
 KERNEL moe_expert_offsets(const i32 *expert_ids, i32 *offsets, i32 size_m,
                           i32 num_experts)

@@ -193,7 +193,7 @@ static void check_tiles(struct kt *t, const struct product_of *c,
 }
 
 static void run_dense_case(struct kt *t, const struct product_of *c,
-                           enum kt_type type)
+                           enum kt_type type, enum kt_type out_type)
 {
     const size_t nw = (size_t)c->experts * c->n * c->k;
     const struct routed r = route(t, c);
@@ -203,7 +203,7 @@ static void run_dense_case(struct kt *t, const struct product_of *c,
     name_product(t, c);
     for (size_t i = 0; i < nw; i++)
         weights[i] = (double)kt_get(type, w, i);
-    check_tiles(t, c, &r, type, type,
+    check_tiles(t, c, &r, type, out_type,
                 kt_device(t, w, nw * kt_size(type), c->lead * kt_size(type)),
                 weights);
 }
@@ -294,10 +294,10 @@ static void run_dense(struct kt *t, const struct kt_row *row)
     const size_t nw = (size_t)NEG_EXPERTS * NEG_COLS * K;
 
     for (size_t i = 0; i < NCASES(products); i++)
-        run_dense_case(t, &products[i], row->a);
+        run_dense_case(t, &products[i], row->a, row->b);
     for (size_t i = 0; i < NCASES(dense_products); i++)
-        run_dense_case(t, &dense_products[i], row->a);
-    check_negative(t, row->a,
+        run_dense_case(t, &dense_products[i], row->a, row->b);
+    check_negative(t, row->b,
                    kt_device(t, inputs_of(t, row->a, (size_t)NEG_ROWS * K, 1),
                              (size_t)NEG_ROWS * K * size, 0),
                    kt_device(t, inputs_of(t, row->a, nw, 2), nw * size, 0), K,
@@ -681,6 +681,119 @@ static void run_topk(struct kt *t, const struct kt_row *row)
     }
 }
 
+/* ---- moe_sort_ids ---- */
+
+/* Each expert's rows must be there, once, and no others. */
+static void check_sorted(struct kt *t, const int32_t *expert, int32_t experts,
+                         int32_t m, const int32_t *sorted,
+                         const int32_t *offsets)
+{
+    int32_t *places = kt_alloc(t, (size_t)m * sizeof(*places));
+    int32_t before = 0;
+
+    for (int32_t i = 0; i < m; i++)
+        places[i] = -1;
+    for (int32_t i = 0; i < m; i++) {
+        if (sorted[i] < 0 || sorted[i] >= m || places[sorted[i]] >= 0) {
+            kt_fail(t, "place %d: row %d, or a second time", i, sorted[i]);
+            return;
+        }
+        places[sorted[i]] = i;
+    }
+    for (int32_t e = 0; e <= experts; e++) {
+        t->checks++;
+        if (offsets[e] != before)
+            kt_fail(t, "expert %d begins at %d, not %d", e, offsets[e], before);
+        for (int32_t r = 0; e < experts && r < m; r++)
+            before += expert[r] == e;
+    }
+    for (int32_t r = 0; r < m; r++) {
+        const int32_t e = expert[r];
+        const bool valid = e >= 0 && e < experts;
+        const int32_t from = offsets[valid ? e : experts];
+        const int32_t end = valid ? offsets[e + 1] : m;
+
+        t->checks++;
+        if (places[r] < from || places[r] >= end)
+            kt_fail(t, "row %d of expert %d is at %d", r, e, places[r]);
+    }
+}
+
+static void run_sort(struct kt *t, const struct kt_row *row)
+{
+    static const struct {
+        int32_t tokens, topk, experts;
+        int64_t gap; /* numbers behind a token's */
+        bool invalid;
+        unsigned block;
+    } cases[] = {
+        {1, 1, 1, 0, false, 32},        {0, 4, 3, 0, false, 64},
+        {7, 2, 8, 6, false, 64},        {33, 3, 5, 0, true, 256},
+        {100, 8, 128, 120, true, 1024}, {40, 1, 1023, 0, true, 1024},
+        {50, 4, 1024, 1, true, 512},    {60, 10, 2500, 0, true, 1024},
+        {9, 1, 0, 2, true, 32},
+    };
+    const int32_t negative[][3] = {{-1, 4, 2}, {1, -4, 2}, {1, 4, -1}};
+
+    (void)row;
+    for (size_t i = 0; i < NCASES(cases); i++) {
+        const struct product_of c = {.experts = (uint32_t)cases[i].experts,
+                                     .invalid = cases[i].invalid};
+        int32_t topk = cases[i].topk, m = cases[i].tokens * topk;
+        int32_t experts = cases[i].experts;
+        int64_t stride = topk + cases[i].gap;
+        const size_t nids = (size_t)(cases[i].tokens * stride);
+        int32_t *expert = kt_alloc(t, (size_t)m * 4);
+        int32_t *ids = kt_alloc(t, nids * 4);
+        int32_t *sorted = kt_alloc(t, (size_t)m * 4);
+        int32_t *offsets = kt_alloc(t, ((size_t)experts + 1) * 4);
+        uint64_t seed = i;
+
+        t->what = "sorting ids";
+        for (int32_t r = 0; r < m; r++) {
+            expert[r] = experts > 0 ? kind_of_expert(&c, (uint32_t)r, &seed)
+                                    : r % 3 - 1;
+            ids[r / topk * stride + r % topk] = expert[r];
+        }
+        const void *did = kt_device(t, ids, nids * 4, 0);
+        void *dsorted = kt_device(t, NULL, (size_t)m * 4, 0);
+        void *doffsets = kt_device(t, NULL, ((size_t)experts + 1) * 4, 0);
+
+        if (!KT_LAUNCH(t, 1, cases[i].block, 0, did, stride, dsorted, doffsets,
+                       topk, m, experts))
+            return;
+        kt_read(t, sorted, dsorted, (size_t)m * 4);
+        kt_read(t, offsets, doffsets, ((size_t)experts + 1) * 4);
+        check_sorted(t, expert, experts, m, sorted, offsets);
+    }
+    for (size_t i = 0; i < NCASES(negative); i++) {
+        const int32_t ids[4] = {1, 0, 1, 1};
+        int32_t topk = negative[i][0], m = negative[i][1];
+        int32_t experts = negative[i][2], offsets[3], sorted[4];
+        int64_t stride = 1;
+        const void *did = kt_device(t, ids, sizeof(ids), 0);
+        void *dsorted = kt_device(t, NULL, sizeof(sorted), 0);
+        void *doffsets = kt_device(t, NULL, sizeof(offsets), 0);
+        const int32_t none[3] = {0, 0, 0};
+        uint8_t left[sizeof(sorted)];
+
+        t->what = "negative sizes";
+        memset(left, 0xa5, sizeof(left));
+        if (!KT_LAUNCH(t, 1, 64, 0, did, stride, dsorted, doffsets, topk, m,
+                       experts))
+            return;
+        kt_read(t, sorted, dsorted, sizeof(sorted));
+        kt_read(t, offsets, doffsets, sizeof(offsets));
+        if (topk < 0) { /* as 1 */
+            check_sorted(t, ids, experts, m, sorted, offsets);
+            continue;
+        }
+        kt_check_bytes(t, sorted, left, sizeof(sorted), "the rows");
+        kt_check_bytes(t, offsets, experts < 0 ? (const void *)left : none,
+                       sizeof(offsets), "the offsets");
+    }
+}
+
 /* ---- moe_expert_offsets ---- */
 
 static void run_offsets(struct kt *t, const struct kt_row *row)
@@ -747,10 +860,13 @@ static void run_offsets(struct kt *t, const struct kt_row *row)
 static const struct kt_row rows[] = {
     {"moe_gemm_f16", run_dense, KT_F16, KT_F16, NULL},
     {"moe_gemm_bf16", run_dense, KT_BF16, KT_BF16, NULL},
+    {"moe_gemm_f16_f32", run_dense, KT_F16, KT_F32, NULL},
+    {"moe_gemm_bf16_f32", run_dense, KT_BF16, KT_F32, NULL},
     GGUF_WEIGHTS(FORMAT)
     {"moe_topk_f32", run_topk, KT_F32, KT_F32, NULL},
     {"moe_topk_f16", run_topk, KT_F16, KT_F16, NULL},
     {"moe_topk_bf16", run_topk, KT_BF16, KT_BF16, NULL},
+    {"moe_sort_ids", run_sort, KT_I32, KT_I32, NULL},
     {"moe_expert_offsets", run_offsets, KT_I32, KT_I32, NULL},
 };
 /* clang-format on */

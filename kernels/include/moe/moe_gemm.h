@@ -5,7 +5,7 @@
  * weights         [num_experts, size_n, size_k]
  * sorted          [size_m] i32, rows of the output in order of their experts
  * expert_offsets  [num_experts + 1] i32, where the rows of each expert begin in
- *                 `sorted`, as moe_expert_offsets makes it
+ *                 `sorted`, as moe_sort_ids or moe_expert_offsets makes it
  * topk_weights    [size_m] f32, or null
  * output          [size_m, size_n]
  *
@@ -460,13 +460,13 @@ DEV MoeSizes moe_sizes(i32 experts, i32 topk, i32 m, i32 n, i32 k)
             size_of_arg(n), size_of_arg(k)};
 }
 
-template <typename T>
+template <typename T, typename R>
 DEV void moe_gemm(const T *input, const T *weights, const i32 *sorted,
-                  const i32 *offsets, const f32 *topk_weights, T *output,
+                  const i32 *offsets, const f32 *topk_weights, R *output,
                   const MoeSizes &size)
 {
     MOE_LDS;
-    const Moe<T, T> moe = {input, sorted, topk_weights, output,
+    const Moe<T, R> moe = {input, sorted, topk_weights, output,
                            size,  lds_a,  lds_b,        lds_row};
 
     moe.run(offsets, [&](u32 e) {

@@ -10,12 +10,19 @@
  * number of experts, the ids left over are -1, with weights 0. 32 neighbouring
  * threads take a token; any 1-D grid, blocks of a multiple of 32.
  *
+ * moe_sort_ids: ids i32, `stride` numbers from token to token, k for each;
+ * sorted [m]: rows of the output, token * k + choice, in the order of their
+ * experts, those of an expert in any order; offsets [experts + 1]: where each
+ * expert's rows begin. Rows of no expert come last, and offsets end before
+ * them. One block, a power of two of threads from 32 to 1024.
+ *
  * moe_expert_offsets: ids [m] i32, ascending; offsets [experts + 1]: offsets[e]
  * is the place of the first id that is e or more. Any 1-D grid and block.
  */
 #pragma once
 
 #include "fused/argmax.h"
+#include "reduce/add_up.h"
 
 enum { MOE_SIGMOID = 1, MOE_NORMALIZE = 2 };
 
@@ -388,6 +395,54 @@ DEV void moe_topk(const T *logits, const f32 *bias, i32 *ids, f32 *weights,
             continue;
         }
         search_experts<32>(t, lane, k, flags, id, w);
+    }
+}
+
+/* The rows of 1024 experts at a time are counted and then placed, each expert's
+ * from its end down. Behind the last expert is a place for rows of none. */
+DEV void sort_by_expert(const i32 *ids, i64 stride, i32 *sorted, i32 *offsets,
+                        i32 topk, i32 size_m, i32 num_experts)
+{
+    constexpr u32 at_once = 1024;
+    __shared__ u32 count[at_once];
+    const u32 k = topk > 1 ? (u32)topk : 1, m = size_m > 0 ? (u32)size_m : 0;
+    const u32 experts = (u32)num_experts;
+    u32 first = 0; /* place of these experts' rows */
+
+    if (num_experts < 0)
+        return;
+    NO_UNROLL
+    for (u32 base = 0; base <= experts; base += at_once) {
+        const auto each_row = [&](auto fn) {
+            for (u32 r = threadIdx.x; r < m; r += blockDim.x) {
+                const u32 token = divide_uniform(r, k);
+                const i32 id = ids[(i64)token * stride + (r - token * k)];
+                const u32 e = min_of((u32)id, experts) - base;
+
+                if (e < at_once)
+                    fn(r, &count[e]);
+            }
+            __syncthreads();
+        };
+        const auto each_expert = [&](auto fn) {
+            for (u32 i = threadIdx.x; i < at_once; i += blockDim.x)
+                fn(i);
+            __syncthreads();
+        };
+
+        each_expert([&](u32 i) { count[i] = 0; });
+        each_row([&](u32, u32 *n) { atomicAdd(n, 1u); });
+        const u32 rows = add_up_line(count, count, at_once);
+
+        __syncthreads();
+        each_expert([&](u32 i) {
+            if (base + i <= experts)
+                offsets[base + i] = (i32)(first + (i > 0 ? count[i - 1] : 0));
+        });
+        each_row([&](u32 r, u32 *end) {
+            sorted[first + atomicSub(end, 1u) - 1] = (i32)r;
+        });
+        first += rows;
     }
 }
 

@@ -1,29 +1,8 @@
 /* operations.h - the operations of fast_* on the elements of an output */
 #pragma once
 
+#include "reduce/add_up.h"
 #include "reduce/row.h"
-
-/* the types for sums and comparisons of T */
-template <typename T> struct kept {
-    using sum = float; /* f16, bf16, f32 */
-    using order = float;
-};
-template <> struct kept<double> {
-    using sum = double;
-    using order = double;
-};
-template <> struct kept<u8> {
-    using sum = u32;
-    using order = u32;
-};
-template <> struct kept<u32> {
-    using sum = u32;
-    using order = u32;
-};
-template <> struct kept<i64> {
-    using sum = u64; /* wraps */
-    using order = i64;
-};
 
 /*
  * An operation: `value` is a partial result and start() the empty one. take()
