@@ -1,18 +1,16 @@
 /* comm_inside.c - what all calls of a group ask it */
 #include "comm_inside.h"
 
-enum { SLOTS = 16384 }; /* COMM_SLOTS */
-
 uint64_t kpk_i_comm_results_at(const kpk_comm *comm)
 {
     const uint64_t slots = UINT64_C(4) * comm->ranks * comm->small_nbytes;
 
-    return SLOTS + comm_div_up(slots, LINE) * LINE;
+    return COMM_SLOTS + comm_div_up(slots, COMM_LINE) * COMM_LINE;
 }
 
 uint64_t kpk_i_comm_medium_at(const kpk_comm *comm)
 {
-    const uint64_t whole = (uint64_t)LINE * comm->ranks;
+    const uint64_t whole = (uint64_t)COMM_LINE * comm->ranks;
 
     return kpk_i_comm_results_at(comm) +
            comm_div_up(comm->large_nbytes, whole) * whole;

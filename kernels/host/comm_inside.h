@@ -1,13 +1,13 @@
 /*
  * comm_inside.h - a group of GPUs, for the files of comm_group.h alone
  *
- * Numbers that kernels/include/comm/group.h has too are marked; a workspace is
- * explained there. No header of this name is installed.
+ * No header of this name is installed.
  */
 #ifndef KPACK_COMM_INSIDE_H
 #define KPACK_COMM_INSIDE_H
 
 #include "comm_group.h"
+#include "comm_workspace_inside.h"
 
 #include <kpack/host_code.h>
 
@@ -16,9 +16,11 @@
 
 enum {
     PIECE = 16, /* bytes that a thread moves at once */
-    LINE = 128, /* COMM_LINE */
     SMALL_NBYTES = 256 << 10
 };
+
+_Static_assert((int)KPK_COMM_MOST_RANKS == (int)COMM_RANKS,
+               "ranks of a workspace");
 
 struct comm_buffer {
     struct comm_buffer *next;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { THREADS = 512 /* COMM_THREADS */, MOST_ARGS = 40 };
+enum { MOST_ARGS = 40 };
 #define MOST_ELEMENTS (UINT64_C(1) << 50)
 
 static const struct {
@@ -33,8 +33,8 @@ static const struct {
     uint32_t pieces;  /* of a thread: few blocks have few flags */
 } ways[] = {
     [SMALL] = {"small", 128, 1},
-    [MEDIUM] = {"medium", THREADS, 4},
-    [LARGE] = {"large", THREADS, 1},
+    [MEDIUM] = {"medium", COMM_THREADS, 4},
+    [LARGE] = {"large", COMM_THREADS, 1},
 };
 
 static const struct {
@@ -122,7 +122,7 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
     plan.each = plan.n;
     if (way == LARGE && ops[op].takes_results) {
         /* the ranks' shares are whole lines */
-        const uint64_t whole = (uint64_t)LINE * comm->ranks;
+        const uint64_t whole = (uint64_t)COMM_LINE * comm->ranks;
         const uint64_t most = comm->large_nbytes / whole * whole;
 
         plan.each =
@@ -323,8 +323,9 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
 /* Bytes from a row to the next in a workspace: whole lines. */
 static uint64_t norm_stride(const kpk_comm_plan *plan)
 {
-    return comm_div_up((uint64_t)plan->columns * plan->element_nbytes, LINE) *
-           LINE;
+    return comm_div_up((uint64_t)plan->columns * plan->element_nbytes,
+                       COMM_LINE) *
+           COMM_LINE;
 }
 
 static kpk_status check_norm(const kpk_comm *comm, const kpk_comm_plan *plan)
@@ -389,7 +390,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     if (plan.registered)
         plan.each =
             comm_least(n, comm->large_nbytes / norm_stride(&plan) * columns);
-    while (threads < THREADS &&
+    while (threads < COMM_THREADS &&
            (uint64_t)threads * PIECE < (uint64_t)columns * plan.element_nbytes)
         threads *= 2;
     plan.shape.block[0] = threads;

@@ -6,8 +6,6 @@
 #include <string.h>
 
 enum {
-    BLOCKS = 128, /* COMM_BLOCKS */
-    FAILED = 512, /* COMM_FAILED */
     MOST_BY_LIBRARY = 0xfffe,
     WHY_NBYTES = 600,
     MEDIUM_NBYTES = 4 << 20,
@@ -74,7 +72,7 @@ static kpk_status make_workspace(kpk_comm *comm, uint32_t rank)
 static kpk_status noted_by(const kpk_comm *comm, uint32_t rank, uint32_t *out)
 {
     return kpk_copy_from(comm->insts[rank], out,
-                         comm->workspaces[rank] + FAILED, sizeof(*out));
+                         comm->workspaces[rank] + COMM_FAILED, sizeof(*out));
 }
 
 /* A compute unit takes one block. */
@@ -82,12 +80,12 @@ static uint32_t most_blocks(const kpk_instance *inst, uint32_t sharing)
 {
     const uint32_t units = kpk_instance_device(inst)->compute_units / sharing;
 
-    return (uint32_t)comm_least(BLOCKS, units ? units : 1);
+    return (uint32_t)comm_least(COMM_BLOCKS, units ? units : 1);
 }
 
 static uint32_t blocks_of(const kpk_comm *comm)
 {
-    uint32_t blocks = BLOCKS;
+    uint32_t blocks = COMM_BLOCKS;
 
     for (uint32_t r = 0; r < comm->ranks; r++) {
         const int index = kpk_instance_device(comm->insts[r])->index;
@@ -232,8 +230,8 @@ static kpk_comm *new_group(const char *call, uint32_t ranks,
     comm->medium_nbytes =
         comm_div_up(o.medium_nbytes ? o.medium_nbytes
                                     : MEDIUM_NBYTES / (ranks - 1),
-                    LINE) *
-        LINE;
+                    COMM_LINE) *
+        COMM_LINE;
     return comm;
 }
 

@@ -1,17 +1,9 @@
 /*
  * comm/group.h - what one GPU of a group knows of the others
  *
- * Each rank, a GPU of the group, has a workspace that all ranks reach. On AMD's
- * GPUs it is uncached memory, so that a flag is never kept in a cache. It holds
- *
- *   epoch    [COMM_BLOCKS] u32: how many calls this rank has made. Blocks of a
- *            launch advance all of them, so that any grid finds its own
- *   failed   u32: 0, or 1 + the rank that was waited for in vain
- *   begun    [COMM_BLOCKS][COMM_RANKS] u32: the last call that this block of
- *            that rank has begun
- *   halfway  the same of calls of which it has done the first step
- *   slots    small messages (small.h)
- *   results  sums of this rank, for the others (large.h)
+ * Each rank, a GPU of the group, has a workspace that all ranks reach
+ * (kernels/host/comm_workspace_inside.h). On AMD's GPUs it is uncached memory,
+ * so that a flag is never kept in a cache.
  *
  * All ranks make the same calls in the same order, and call number k of a rank
  * ends after call k of every other rank has begun. The call before has then
@@ -26,19 +18,9 @@
  */
 #pragma once
 
+#include "../../host/comm_workspace_inside.h"
 #include "device.h"
 #include "early.h"
-
-constexpr u32 COMM_RANKS = 8;
-constexpr u32 COMM_BLOCKS = 128;
-constexpr u32 COMM_THREADS = 512;
-
-/* Bytes from the start of a workspace. */
-constexpr u32 COMM_EPOCH = 0;
-constexpr u32 COMM_FAILED = COMM_EPOCH + COMM_BLOCKS * 4;
-constexpr u32 COMM_BEGUN = 1024;
-constexpr u32 COMM_HALFWAY = COMM_BEGUN + COMM_BLOCKS * COMM_RANKS * 4;
-constexpr u32 COMM_SLOTS = 16384;
 
 static_assert(COMM_FAILED + 4 <= COMM_BEGUN, "the head of a workspace");
 static_assert(COMM_HALFWAY + COMM_BLOCKS * COMM_RANKS * 4 <= COMM_SLOTS,

@@ -17,8 +17,6 @@
 
 #include "comm/group.h"
 
-constexpr u32 COMM_LINE = 128; /* bytes */
-
 template <typename T> using CommInputs = RankPointers<const T, COMM_ARGUMENTS>;
 template <typename T>
 using CommTargets = RankPointers<T, COMM_ARGUMENTS + COMM_RANKS * 8>;

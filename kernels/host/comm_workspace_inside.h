@@ -1,0 +1,43 @@
+/*
+ * comm_workspace_inside.h - what lies where in a rank's workspace
+ *
+ * Each rank of a group has a workspace, which all ranks' kernels reach. Kernels
+ * (kernels/include/comm) and host code read its layout here; only these two
+ * include it, and it is not installed. A workspace holds
+ *
+ *   COMM_EPOCH    [COMM_BLOCKS] u32: how many calls this rank has made. Blocks
+ *                 of a launch advance all of them, so that any grid finds its
+ *                 own
+ *   COMM_FAILED   u32: 0, or 1 + the rank that was waited for in vain
+ *   COMM_BEGUN    [COMM_BLOCKS][COMM_RANKS] u32: the last call that this block
+ *                 of that rank has begun
+ *   COMM_HALFWAY  the same of calls of which it has done the first step
+ *   COMM_SLOTS    [2][ranks][small_nbytes / 4] u64: small messages, from each
+ *                 rank (small.h); 4 * ranks * small_nbytes bytes
+ *
+ * and from whole cache lines on, at places that the host gives the kernels
+ *
+ *   results  [large_nbytes], up to whole lines of each rank: sums of this rank,
+ *            for the others (large.h, summed_norm.h)
+ *   medium   [2][ranks][medium_nbytes]: messages of a few MB (medium.h)
+ */
+#ifndef KPACK_COMM_WORKSPACE_INSIDE_H
+#define KPACK_COMM_WORKSPACE_INSIDE_H
+
+enum {
+    COMM_RANKS = 8,
+    COMM_BLOCKS = 128,  /* most of a launch */
+    COMM_THREADS = 512, /* most of a block */
+    COMM_LINE = 128     /* bytes of a cache line */
+};
+
+/* Bytes from the start of a workspace. */
+enum {
+    COMM_EPOCH = 0,
+    COMM_FAILED = COMM_EPOCH + COMM_BLOCKS * 4,
+    COMM_BEGUN = 1024,
+    COMM_HALFWAY = COMM_BEGUN + COMM_BLOCKS * COMM_RANKS * 4,
+    COMM_SLOTS = 16384
+};
+
+#endif /* KPACK_COMM_WORKSPACE_INSIDE_H */
