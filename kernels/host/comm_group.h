@@ -43,7 +43,10 @@ typedef enum kpk_comm_type {
  * and rounded once, so that all ranks have the same bits at any size.
  *
  *   KPK_COMM_ALL_REDUCE      in [n], out [n]: the sum of all; out is in on
- *                            every rank, or on none
+ *                            every rank, or on none: else the sums of large
+ *                            messages are wrong. kpk_comm_launch() knows one
+ *                            rank's and cannot tell; kpk_comm_launch_all()
+ *                            fails with KPK_ERR_ARG
  *   KPK_COMM_REDUCE_SCATTER  in [ranks, n], out [n]: the sum of the ranks' row
  *                            of this rank; out is no part of in
  *   KPK_COMM_ALL_GATHER      in [n], out [ranks, n]: every rank's in; in may be

@@ -505,6 +505,22 @@ kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
     return st;
 }
 
+/* An all-reduce is in place on all ranks, or on none. */
+static kpk_status check_places(const kpk_comm *comm, const kpk_comm_plan *plan,
+                               const void *const *in, void *const *out)
+{
+    for (uint32_t r = 1; plan->op == KPK_COMM_ALL_REDUCE && r < comm->ranks;
+         r++)
+        if ((in[r] == out[r]) != (in[0] == out[0]))
+            return kpk_i_fail(KPK_ERR_ARG,
+                              "kpk_comm_launch_all: out is in on rank %d, and "
+                              "not on rank %lu: it is on every rank, or on "
+                              "none",
+                              in[0] == out[0] ? 0 : (int)r,
+                              (unsigned long)(in[0] == out[0] ? r : 0));
+    return KPK_OK;
+}
+
 kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
                                uint32_t root, const void *const *in,
                                void *const *out, void *const *streams)
@@ -529,6 +545,8 @@ kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
         if (st == KPK_OK && plan->registered)
             st = find_inputs(comm, plan, r, in[r], of);
     }
+    if (st == KPK_OK)
+        st = check_places(comm, plan, in, out);
     if (st == KPK_OK && comm->engine)
         st = kpk_i_collectives_begin(comm->insts[0]);
     if (st != KPK_OK)

@@ -56,6 +56,11 @@ void fetch(const struct group *g, uint32_t r, float *out);
 /* Holds all ranks' results against sums in double precision. */
 void check_results(uint32_t n, float *const *out);
 
+/* ---- nomem.c ------------------------------------------------------------ */
+
+/* Opens groups of the ranks' instances with less memory than they need. */
+void check_no_memory(const struct group *g);
+
 /* ---- processes.c -------------------------------------------------------- */
 
 /* A group of n processes, on devices 0 to n - 1, of which the first and the

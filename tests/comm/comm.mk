@@ -12,4 +12,4 @@ $(COMM_STAND_IN): tests/comm/stand_in.c src/collectives.h include/kpack/host_cod
 $(H)/test/comm/test_comm: $(COMM_OBJECTS) $(H)/libkpack.a | $(COMM_STAND_IN)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -Wl,--wrap=calloc,--wrap=malloc -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
