@@ -1,8 +1,9 @@
 /* generate.c - prompts go in, tokens come out */
 #include "generate.h"
 
+#include "clock.h"
+
 #include <stdlib.h>
-#include <time.h>
 
 /* An answer in the making. */
 struct lane {
@@ -11,14 +12,6 @@ struct lane {
     uint32_t next;     /* which is this */
     bool done;
 };
-
-double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Takes a lane's next token, and says whether it goes on. */
 static bool take(struct generator *g, struct lane *lane, struct answer *answer,

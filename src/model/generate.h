@@ -33,6 +33,4 @@ struct generator {
 bool generate(struct generator *g, struct answer *answers, size_t n,
               struct speeds *speeds, struct fault *fault);
 
-double seconds_now(void);
-
 #endif

@@ -5,6 +5,11 @@
  * buffers of a device. ADD_NORM first adds what it reads to the residual
  * stream, unless that has been done.
  *
+ * Devices with a slice of each tensor (split.h) run the same steps with fewer
+ * heads and narrower inner layers. What is written to RESULT is then a part of
+ * a sum, which ADD_NORM completes: one launch adds up the devices' parts, adds
+ * the sum to the stream and norms it (team.h).
+ *
  * Steps that follow each other are one launch where a kernel does both: what
  * Q, K and V go through; a product and what rounds its input to blocks; and
  * products of the same value whose weights lie side by side, and whose results
@@ -99,7 +104,7 @@ uint32_t keys_of(const struct group *g)
 struct attention attention_of(const struct model *model,
                               const struct shard *shard, bool window)
 {
-    const struct sizes *s = &model->sizes;
+    const struct sizes *s = &shard->slice.sizes;
     const bool one = model->ngroups == 1;
     uint32_t keys = 256; /* doubled, so that longer texts' launches are alike */
     struct attention a = {
@@ -116,7 +121,7 @@ struct attention attention_of(const struct model *model,
         .window = window ? s->window : 0,
         .scale = s->scale,
         .workspace = shard->splits,
-        .workspace_nbytes = model->splits_nbytes,
+        .workspace_nbytes = shard->splits_nbytes,
     };
 
     for (size_t i = 0; i < model->ngroups; i++) {
@@ -156,48 +161,71 @@ static bool only_blocks(const struct layer *layer, size_t norm)
     return true;
 }
 
-/* RESULT becomes its norm. */
-static bool norm_result(const struct sizes *s, struct shard *shard,
-                        const float *weight, uint32_t n, struct fault *fault)
+/* The devices' parts of RESULT are added up, and to the stream if there is one.
+ * The sum's norm goes to `out`, or to q8. */
+static bool sum_parts(struct shard *shard, float *stream, const float *weight,
+                      uint32_t n, float *out, void *q8, struct fault *fault)
 {
-    float *old = shard->value[RESULT];
+    const struct team_sum sum = {
+        .x = shard->value[RESULT],
+        .stream = stream,
+        .alone = shard->value[NORMED], /* nobody reads the last norm any more */
+        .weight = weight,
+        .rows = n,
+        .columns = shard->slice.sizes.width,
+        .eps = shard->slice.sizes.eps,
+        .out = out,
+        .q8 = q8,
+    };
 
-    shard->value[RESULT] = shard->spare;
-    shard->spare = old;
-    return op_norm(shard->gpu, old, weight, n, s->width, s->eps,
-                   shard->value[RESULT], fault);
+    shard->partial = false;
+    return team_sum(shard->team, shard->place, &sum, fault);
 }
 
 /* RESULT's norm that has been put off. */
-static bool norm_pending(const struct sizes *s, struct shard *shard, uint32_t n,
-                         struct fault *fault)
+static bool norm_pending(struct shard *shard, uint32_t n, struct fault *fault)
 {
+    const struct sizes *s = &shard->slice.sizes;
     const float *post = shard->post;
+    float *old = shard->value[RESULT], *to = shard->value[SPARE];
+    bool good;
 
+    if (!post)
+        return true;
+    good = shard->partial
+               ? sum_parts(shard, NULL, post, n, to, NULL, fault)
+               : op_norm(shard->gpu, old, post, n, s->width, s->eps, to, fault);
+    shard->value[RESULT] = to;
+    shard->value[SPARE] = old;
     shard->post = NULL;
-    return !post || norm_result(s, shard, post, n, fault);
+    return good;
 }
 
-bool norm_stream(const struct sizes *s, struct shard *shard,
-                 const float *weight, uint32_t n, bool blocks,
-                 struct fault *fault)
+bool norm_stream(struct shard *shard, const float *weight, uint32_t n,
+                 bool blocks, struct fault *fault)
 {
+    const struct sizes *s = &shard->slice.sizes;
     struct gpu *gpu = shard->gpu;
     float *const *value = shard->value;
-    const float *post = shard->post;
     const bool pending = shard->pending;
+    const float *post;
 
     shard->in_q8 = NULL; /* it may hold the last norm */
-    if (!blocks && !norm_pending(s, shard, n, fault))
+    if ((!blocks || shard->partial) && !norm_pending(shard, n, fault))
         return false;
+    post = shard->post;
     shard->pending = false;
     shard->post = NULL;
+    if (blocks)
+        shard->in_q8 = value[NORMED];
+    if (shard->partial)
+        return sum_parts(shard, value[STREAM], weight, n, value[NORMED],
+                         blocks ? shard->q8 : NULL, fault);
     if (!blocks)
         return pending ? op_add_norm(gpu, value[STREAM], value[RESULT], weight,
                                      n, s->width, s->eps, value[NORMED], fault)
                        : op_norm(gpu, value[STREAM], weight, n, s->width,
                                  s->eps, value[NORMED], fault);
-    shard->in_q8 = value[NORMED];
     if (post)
         return op_norm_add_norm_quantize(gpu, value[STREAM], value[RESULT],
                                          post, weight, n, s->width, s->eps,
@@ -207,18 +235,17 @@ bool norm_stream(const struct sizes *s, struct shard *shard,
                                 s->width, s->eps, shard->q8, fault);
 }
 
-bool add_pending(const struct sizes *s, struct shard *shard, uint32_t n,
-                 struct fault *fault)
+bool add_pending(struct shard *shard, uint32_t n, struct fault *fault)
 {
     float *stream = shard->value[STREAM];
 
-    if (!norm_pending(s, shard, n, fault))
+    if (!norm_pending(shard, n, fault))
         return false;
     if (!shard->pending)
         return true;
     shard->pending = false;
     return op_add(shard->gpu, stream, shard->value[RESULT],
-                  (size_t)n * s->width, stream, fault);
+                  (size_t)n * shard->slice.sizes.width, stream, fault);
 }
 
 bool make_turns(const struct model *model, struct shard *shard,
@@ -248,8 +275,8 @@ bool make_turns(const struct model *model, struct shard *shard,
 static bool run_heads(const struct model *model, const struct layer *layer,
                       struct fault *fault)
 {
-    const struct sizes *s = &model->sizes;
     const struct shard *shard = &model->shards[layer->shard];
+    const struct sizes *s = &shard->slice.sizes;
     const struct heads h = {
         .qkv = shard->value[QUERY],
         .bias = layer->weights[Q_BIAS].data,
@@ -291,8 +318,8 @@ static bool attend(struct model *model, const struct layer *layer,
 static bool gate(struct model *model, const struct layer *layer,
                  struct fault *fault)
 {
-    const struct sizes *s = &model->sizes;
     struct shard *shard = &model->shards[layer->shard];
+    const struct sizes *s = &shard->slice.sizes;
     float *const *value = shard->value;
     const uint32_t n = (uint32_t)model->ntokens;
 
@@ -310,7 +337,9 @@ static bool gate(struct model *model, const struct layer *layer,
 static size_t joined(const struct model *model, const struct layer *layer,
                      size_t first)
 {
-    float *const *value = model->shards[layer->shard].value;
+    const struct shard *shard = &model->shards[layer->shard];
+    const struct sizes *s = &shard->slice.sizes;
+    float *const *value = shard->value;
     size_t i = first;
 
     for (; i + 1 < NSTEPS; i++) {
@@ -318,7 +347,7 @@ static size_t joined(const struct model *model, const struct layer *layer,
         const struct matrix *m = &layer->weights[i];
 
         if (a->op != PRODUCT || b->op != PRODUCT || a->in != b->in ||
-            value[b->out] != value[a->out] + width_of(&model->sizes, a->out) ||
+            value[b->out] != value[a->out] + width_of(s, a->out) ||
             m->format != m[1].format ||
             (const uint8_t *)m->data + m->rows * m->row_nbytes != m[1].data)
             break;
@@ -331,8 +360,8 @@ static bool run_steps(struct model *model, struct layer *layer, size_t index,
                       size_t count, struct fault *fault)
 {
     const struct step *step = &layer_steps[index];
-    const struct sizes *s = &model->sizes;
     struct shard *shard = &model->shards[layer->shard];
+    const struct sizes *s = &shard->slice.sizes;
     struct matrix m = layer->weights[index];
     const uint32_t n = (uint32_t)model->ntokens, width = width_of(s, step->out);
     uint32_t stride = stride_of(s, layer, step->out);
@@ -343,8 +372,7 @@ static bool run_steps(struct model *model, struct layer *layer, size_t index,
     shard->pending = shard->pending || step->out == RESULT;
     switch (step->op) {
     case ADD_NORM:
-        return norm_stream(s, shard, m.data, n, only_blocks(layer, index),
-                           fault);
+        return norm_stream(shard, m.data, n, only_blocks(layer, index), fault);
     case NORM: /* runs with the step that adds RESULT, or before it */
         shard->post = m.data;
         return true;
@@ -353,6 +381,7 @@ static bool run_steps(struct model *model, struct layer *layer, size_t index,
             m.rows += layer->weights[index + i].rows;
         if (stride < m.rows) /* of one token */
             stride = m.rows;
+        shard->partial = shard->team && step->out == RESULT;
         return multiply(shard, &m, step->in, n, out, stride, fault);
     case BIAS:
         return n == 1 ? op_add(shard->gpu, in, m.data, width, out, fault)
@@ -374,7 +403,7 @@ static bool run_steps(struct model *model, struct layer *layer, size_t index,
 /* Places values that lie side by side: Q, K and V; gate and up. */
 static void place_neighbours(struct model *model, const struct layer *layer)
 {
-    const struct sizes *s = &model->sizes;
+    const struct sizes *s = &model->shards[layer->shard].slice.sizes;
     float **value = model->shards[layer->shard].value;
 
     value[KEY] = value[QUERY] + width_of(s, QUERY);
@@ -383,16 +412,31 @@ static void place_neighbours(struct model *model, const struct layer *layer)
                 (gates_blocks(layer) ? 1 : model->ntokens) * (size_t)s->inner;
 }
 
-bool run_layer(struct model *model, struct layer *layer, struct fault *fault)
+/* Runs a step of a device's part, with those behind it that are one launch; its
+ * number is `i`. *next is the first that has not been run. */
+static bool run_next(struct model *model, struct layer *layer, size_t i,
+                     size_t *next, struct fault *fault)
 {
-    place_neighbours(model, layer);
-    for (size_t i = 0, count; i < NSTEPS; i += count) {
-        count = 1;
-        if (layer_steps[i].tensor && !layer->weights[i].data)
-            continue;
-        count = joined(model, layer, i);
-        if (!run_steps(model, layer, i, count, fault))
-            return false;
-    }
+    size_t count;
+
+    if (i < *next || (layer_steps[i].tensor && !layer->weights[i].data))
+        return true;
+    count = joined(model, layer, i);
+    *next = i + count;
+    return run_steps(model, layer, i, count, fault);
+}
+
+/* A driver may wait for its device to be idle when it loads a kernel: in vain,
+ * if a sum waits there for a device whose launch of it comes later. */
+bool run_layer(struct model *model, struct layer *parts, struct fault *fault)
+{
+    size_t next[MODEL_MOST_DEVICES] = {0};
+
+    for (size_t p = 0; p < model->parts; p++)
+        place_neighbours(model, &parts[p]);
+    for (size_t i = 0; i < NSTEPS; i++)
+        for (size_t p = 0; p < model->parts; p++)
+            if (!run_next(model, &parts[p], i, &next[p], fault))
+                return false;
     return true;
 }

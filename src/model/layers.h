@@ -20,15 +20,14 @@ struct attention attention_of(const struct model *model,
 bool multiply(struct shard *shard, const struct matrix *m, enum value in,
               uint32_t n, float *out, uint32_t stride, struct fault *fault);
 /* Adds a pending RESULT of n tokens to the stream. */
-bool add_pending(const struct sizes *s, struct shard *shard, uint32_t n,
-                 struct fault *fault);
+bool add_pending(struct shard *shard, uint32_t n, struct fault *fault);
 /* The same, and its norm to NORMED; `blocks`: as blocks alone. */
-bool norm_stream(const struct sizes *s, struct shard *shard,
-                 const float *weight, uint32_t n, bool blocks,
-                 struct fault *fault);
+bool norm_stream(struct shard *shard, const float *weight, uint32_t n,
+                 bool blocks, struct fault *fault);
 /* How the run's tokens are rotated, for all layers of a device. */
 bool make_turns(const struct model *model, struct shard *shard,
                 struct fault *fault);
-bool run_layer(struct model *model, struct layer *layer, struct fault *fault);
+/* All devices' parts of a layer, each step on all before the next one. */
+bool run_layer(struct model *model, struct layer *parts, struct fault *fault);
 
 #endif

@@ -5,7 +5,9 @@
  * Exit status: 0, or 1 with a sentence on stderr. Text goes to stdout as it is
  * made; progress and speeds go to stderr.
  */
+#include "clock.h"
 #include "generate.h"
+#include "open.h"
 #include "options.h"
 #include "pretoken.h"
 #include "tokenizer.h"
@@ -368,7 +370,9 @@ static bool open_all(struct session *s, struct fault *fault)
 static bool answer_all(struct session *s, struct fault *fault)
 {
     const struct options *o = &s->options;
-    const bool stream = !o->json && o->model.sequences == 1 && s->n == 1;
+    const bool silent = o->model.rank > 0;
+    const bool stream =
+        !silent && !o->json && o->model.sequences == 1 && s->n == 1;
     struct generator g = {
         .model = s->model,
         .tokenizer = s->tokenizer,
@@ -391,6 +395,8 @@ static bool answer_all(struct session *s, struct fault *fault)
             return false;
     if (!generate(&g, s->answers, s->n, &s->speeds, fault))
         return false;
+    if (silent)
+        return true;
     if (o->json)
         return print_json(s, fault);
     for (size_t i = 0; !stream && i < s->n; i++) {

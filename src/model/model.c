@@ -1,11 +1,16 @@
-/* model.c - a language model on one GPU, or its layers spread over several
+/* model.c - a language model on one GPU, or spread over several
  *
  * K and V of all tokens so far are kept per layer: a row for each token of the
  * context of each sequence.
+ *
+ * Several devices share the layers, or the tensors. In the first case one after
+ * the other works, and hands its stream to the next. In the second each does
+ * the whole of a run with its slice of the model, adds up with the others where
+ * a sum has parts, and has all logits in the end.
  */
 #include "model.h"
+#include "clock.h"
 #include "layers.h"
-#include "weights.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,253 +31,19 @@ uint64_t model_allocated(const struct model *model)
     return sum;
 }
 
-static uint32_t widest(const struct sizes *s)
-{
-    uint32_t most = 0;
-
-    for (int v = 0; v < NVALUES; v++)
-        if (width_of(s, (enum value)v) > most)
-            most = width_of(s, (enum value)v);
-    return most;
-}
-
-/* ---- buffers ---- */
-
-/* Numbers of a token's values. */
-static uint64_t values_of(const struct sizes *s)
-{
-    uint64_t sum = 0;
-
-    for (int v = 0; v < NVALUES; v++)
-        sum += width_of(s, (enum value)v);
-    return sum;
-}
+/* ---- a run: what is told to the devices ---- */
 
 /* Values of n tokens lie one behind the other; of those that lie side by side
  * the layers know more. */
-static void place_values(const struct sizes *s, struct shard *shard, size_t n)
+static void place_values(struct shard *shard, size_t n)
 {
     float *at = shard->values;
 
     for (int v = 0; v < NVALUES; v++) {
         shard->value[v] = at;
-        at += n * width_of(s, (enum value)v);
+        at += n * width_of(&shard->slice.sizes, (enum value)v);
     }
-    shard->spare = at;
 }
-
-/* Size of the inputs for n tokens in up to n groups. */
-static size_t inputs_nbytes(size_t n)
-{
-    return VIEW * sizeof(size_t) + n * sizeof(int64_t) +
-           (6 * n + 2) * sizeof(int32_t);
-}
-
-/* Words of a run's inputs from `rows` to `keys`, which op_count_up() moves on
- * to the next token. */
-static size_t words_up(size_t n)
-{
-    return 2 * n + n + n + 2 * (n + 1); /* rows, ids, places, tokens, keys */
-}
-
-static struct inputs place_inputs(void *base, size_t n, size_t groups)
-{
-    struct inputs in;
-
-    in.view = base;
-    in.rows = (int64_t *)(void *)(in.view + VIEW);
-    in.ids = (uint32_t *)(void *)(in.rows + n);
-    in.places = (int32_t *)(void *)(in.ids + n);
-    in.tokens = in.places + n;
-    in.keys = in.tokens + groups + 1;
-    in.pages = in.keys + groups + 1;
-    in.wanted = (uint32_t *)(void *)(in.pages + groups);
-    return in;
-}
-
-/* Allocates a device's buffers besides weights, K and V. */
-static bool make_buffers(struct model *model, struct shard *shard,
-                         struct fault *fault)
-{
-    const struct sizes *s = &model->sizes;
-    const uint64_t batch = model->options.batch;
-    const uint64_t halves = 2 * batch * s->heads * s->head;
-    const struct {
-        void *to;
-        uint64_t nbytes;
-    } rows[] = {
-        {&shard->values, batch * (values_of(s) + s->width) * sizeof(float)},
-        {&shard->q16, halves},
-        {&shard->mixed16, halves},
-        {&shard->q8, op_quantized_nbytes(widest(s), (uint32_t)batch)},
-        {&shard->told, inputs_nbytes(batch)},
-        {&shard->splits, model->splits_nbytes},
-        {&shard->turns[0], batch * s->head * sizeof(float)},
-        {&shard->turns[1], s->window ? batch * s->head * sizeof(float) : 0},
-        {&shard->factors, s->factors ? s->head / 2 * sizeof(float) : 0},
-    };
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        void *data = NULL;
-
-        if (rows[i].nbytes && !gpu_alloc(shard->gpu, rows[i].nbytes,
-                                         "the values of a run", &data, fault))
-            return false;
-        memcpy(rows[i].to, &data, sizeof(data));
-    }
-    return !s->factors || gpu_write(shard->gpu, shard->factors, s->factors,
-                                    s->head / 2 * sizeof(float), fault);
-}
-
-static bool make_caches(struct model *model, struct fault *fault)
-{
-    const struct model_options *o = &model->options;
-
-    for (uint32_t i = 0; i < model->sizes.layers; i++) {
-        struct layer *layer = &model->layers[i];
-
-        layer->cache.rows = (uint64_t)o->sequences * o->context;
-        layer->cache.kv_heads = model->sizes.kv_heads;
-        layer->cache.head = model->sizes.head;
-        layer->cache.type = o->cache;
-        if (!gpu_alloc(model->shards[layer->shard].gpu,
-                       op_cache_nbytes(&layer->cache), "K and V",
-                       &layer->cache.data, fault))
-            return false;
-    }
-    return true;
-}
-
-static bool make_ends(struct model *model, struct fault *fault)
-{
-    const uint64_t batch = model->options.batch;
-    const uint64_t answers = model->options.answers;
-    const uint64_t work_nbytes = answers * 2 * sizeof(uint64_t);
-    struct gpu *last = model->shards[model->nshards - 1].gpu;
-    const char *what = "a run's tokens";
-    void *zeros = calloc(1, work_nbytes);
-    bool good;
-
-    model->groups = calloc(batch, sizeof(*model->groups));
-    model->staging = malloc(inputs_nbytes(batch));
-    model->recording.next = calloc(batch, sizeof(*model->recording.next));
-    good =
-        (model->groups && model->staging && model->recording.next && zeros) ||
-        fail(fault, "no memory for %s", what);
-    good = good &&
-           gpu_alloc(last, answers * sizeof(uint32_t), what,
-                     (void **)&model->best, fault) &&
-           gpu_alloc(last, work_nbytes, what, &model->work, fault) &&
-           gpu_write(last, model->work, zeros, work_nbytes, fault) &&
-           gpu_alloc(last, answers * model->sizes.vocabulary * sizeof(float),
-                     "logits", (void **)&model->logits, fault) &&
-           gpu_alloc(last, words_up(batch) * sizeof(uint32_t), what,
-                     (void **)&model->recording.up, fault);
-    free(zeros);
-    return good;
-}
-
-/* Whether all devices together have room at all, before anything is copied. In
- * f64, for the options may ask for more than 64 bits of bytes. */
-static bool check_memory(const struct gguf *gguf, const struct model *model,
-                         struct fault *fault)
-{
-    const struct model_options *o = &model->options;
-    const struct cache row = {.type = o->cache,
-                              .rows = 1,
-                              .kv_heads = model->sizes.kv_heads,
-                              .head = model->sizes.head};
-    const double mib = 1 << 20;
-    double room = 0;
-    double need = (double)op_cache_nbytes(&row) * model->sizes.layers;
-
-    need *= (double)o->sequences * o->context;
-    for (uint64_t i = 0; i < gguf->ntensors; i++)
-        need += (double)gguf->tensors[i].nbytes;
-    for (size_t i = 0; i < model->nshards; i++)
-        room += (double)gpu_device(model->shards[i].gpu)->memory_nbytes;
-    return need <= room ||
-           fail(fault,
-                "too little memory: %s and %" PRIu32 " tokens of context need "
-                "%.0f MiB, and the device%s %.0f MiB. Give a smaller "
-                "--context, more --devices or a smaller model",
-                gguf->path, o->context, need / mib,
-                model->nshards > 1 ? "s have" : " has", room / mib);
-}
-
-static bool open_model(const struct gguf *gguf, struct model *model,
-                       struct fault *fault)
-{
-    const struct model_options *o = &model->options;
-
-    if (!sizes_read(gguf, &model->sizes, fault))
-        return false;
-    if (o->ndevices == 0 || o->ndevices > MODEL_MOST_DEVICES ||
-        o->ndevices > model->sizes.layers)
-        return fail(fault,
-                    "%" PRIu32 " layers cannot be split over %zu devices",
-                    model->sizes.layers, o->ndevices);
-    if (o->context == 0 || o->sequences == 0 || o->batch == 0)
-        return fail(fault, "context, sequences and batch are 1 at least");
-    /* enough to split the keys of a token of each sequence */
-    model->splits_nbytes = op_attend_workspace(o->sequences, model->sizes.heads,
-                                               model->sizes.head);
-    model->layers = calloc(model->sizes.layers, sizeof(*model->layers));
-    if (!model->layers)
-        return fail(fault, "no memory for %" PRIu32 " layers",
-                    model->sizes.layers);
-    for (size_t i = 0; i < o->ndevices; i++, model->nshards++)
-        if (!gpu_open(o->devices[i], &model->shards[i].gpu, fault))
-            return false;
-    for (uint32_t i = 0; i < model->sizes.layers; i++) {
-        model->layers[i].shard =
-            (size_t)i * model->nshards / model->sizes.layers;
-        model->layers[i].window = has_window(&model->sizes, i);
-    }
-    if (!check_memory(gguf, model, fault) ||
-        !load_weights(gguf, model, fault) || !make_caches(model, fault) ||
-        !make_ends(model, fault))
-        return false;
-    for (size_t i = 0; i < model->nshards; i++)
-        if (!make_buffers(model, &model->shards[i], fault))
-            return false;
-    model->records = model->nshards == 1 && !o->unrecorded &&
-                     gpu_can_record(model->shards[0].gpu);
-    return true;
-}
-
-bool model_open(const struct gguf *gguf, const struct model_options *options,
-                struct model **out, struct fault *fault)
-{
-    struct model *model = calloc(1, sizeof(*model));
-
-    if (!model)
-        return fail(fault, "no memory for a model");
-    model->options = *options;
-    if (options->answers == 0)
-        model->options.answers = options->sequences;
-    if (open_model(gguf, model, fault)) {
-        *out = model;
-        return true;
-    }
-    model_close(model);
-    return false;
-}
-
-void model_close(struct model *model)
-{
-    if (!model)
-        return;
-    for (size_t i = 0; i < model->nshards; i++)
-        gpu_close(model->shards[i].gpu);
-    free(model->layers);
-    free(model->groups);
-    free(model->staging);
-    free(model->recording.next);
-    free(model);
-}
-
-/* ---- a run: what is told to the devices ---- */
 
 static bool find_groups(struct model *model, const struct model_token *tokens,
                         size_t n, struct fault *fault)
@@ -319,7 +90,7 @@ static size_t gather_inputs(struct model *model,
 {
     const struct sizes *s = &model->sizes;
     const size_t n = model->ntokens;
-    struct inputs in = place_inputs(model->staging, n, model->ngroups);
+    struct inputs in = inputs_place(model->staging, n, model->ngroups);
 
     op_add_row_info((uint32_t)n, s->width, in.view);
     in.tokens[0] = in.keys[0] = 0;
@@ -349,11 +120,11 @@ static bool send_run(struct model *model, const struct model_token *tokens,
     for (size_t i = 0; i < model->nshards; i++) {
         struct shard *shard = &model->shards[i];
 
-        place_values(&model->sizes, shard, model->ntokens);
+        place_values(shard, model->ntokens);
         shard->inputs =
-            place_inputs(shard->told, model->ntokens, model->ngroups);
+            inputs_place(shard->told, model->ntokens, model->ngroups);
         shard->in_q8 = NULL;
-        shard->pending = false;
+        shard->pending = shard->partial = false;
         shard->post = NULL;
         if (!gpu_write(shard->gpu, shard->told, model->staging, nbytes, fault))
             return false;
@@ -385,68 +156,120 @@ static bool hand_over(struct model *model, size_t from, struct fault *fault)
 {
     struct shard *a = &model->shards[from], *b = &model->shards[from + 1];
 
-    return add_pending(&model->sizes, a, (uint32_t)model->ntokens, fault) &&
+    return add_pending(a, (uint32_t)model->ntokens, fault) &&
            gpu_wait(a->gpu, fault) && gpu_wait(b->gpu, fault) &&
            gpu_copy(b->gpu, b->value[STREAM], a->gpu, a->value[STREAM],
                     model->ntokens * model->sizes.width * sizeof(float), fault);
 }
 
-static bool run_output(struct model *model, struct fault *fault)
+/* A device's slice of the logits of the answers. */
+static bool run_output(struct model *model, struct shard *shard,
+                       struct fault *fault)
+{
+    const uint32_t n = (uint32_t)model->nwanted;
+    const uint32_t all = (uint32_t)model->ntokens;
+    const uint32_t width = model->sizes.width;
+    const struct matrix normed = {tensor_format_of(0), shard->value[NORMED],
+                                  all, width, (uint64_t)width * sizeof(float)};
+    const bool blocks = shard->output.format->elems > 1;
+
+    /* all tokens in place; or the wanted ones are gathered */
+    return norm_stream(shard, shard->output_norm.data, all, n == all && blocks,
+                       fault) &&
+           (n == all || op_rows(shard->gpu, &normed, shard->inputs.wanted, n,
+                                shard->value[RESULT], fault)) &&
+           multiply(shard, &shard->output, n == all ? NORMED : RESULT, n,
+                    shard->own_logits, shard->output.rows, fault);
+}
+
+/* Each device of a team gets all logits of an answer. */
+static bool gather_logits(const struct model *model, const struct shard *shard,
+                          size_t answer, struct fault *fault)
+{
+    const size_t n = shard->output.rows, all = model->sizes.vocabulary;
+
+    return shard->own_logits == shard->logits ||
+           team_gather(shard->team, shard->place,
+                       shard->own_logits + answer * n, n,
+                       shard->logits + answer * all, fault);
+}
+
+static bool run_outputs(struct model *model, struct fault *fault)
+{
+    struct shard *shards = model->shards + model->nshards - model->parts;
+
+    for (size_t i = 0; model->nwanted > 0 && i < model->parts; i++)
+        if (!run_output(model, &shards[i], fault))
+            return false;
+    for (size_t answer = 0; answer < model->nwanted; answer++)
+        for (size_t i = 0; i < model->parts; i++)
+            if (!gather_logits(model, &shards[i], answer, fault))
+                return false;
+    return true;
+}
+
+/* The stream of a run's tokens. */
+static bool run_embeds(struct model *model, struct shard *shard,
+                       struct fault *fault)
 {
     const struct sizes *s = &model->sizes;
-    struct shard *shard = &model->shards[model->nshards - 1];
-    const struct matrix stream = {tensor_format_of(0), shard->value[STREAM],
-                                  (uint32_t)model->ntokens, s->width,
-                                  (uint64_t)s->width * sizeof(float)};
-    const uint32_t n = (uint32_t)model->nwanted;
+    const uint32_t n = (uint32_t)model->ntokens;
+    float *stream = shard->value[STREAM];
 
-    const float *weight = model->output_norm.data;
-
-    if (n == 0)
-        return true;
-    /* norm all tokens in place, or gather the wanted ones first */
-    if (n == model->ntokens &&
-        !norm_stream(s, shard, weight, n, model->output.format->elems > 1,
-                     fault))
-        return false;
-    if (n < model->ntokens) {
-        shard->in_q8 = NULL;
-        if (!add_pending(s, shard, (uint32_t)model->ntokens, fault) ||
-            !op_rows(shard->gpu, &stream, shard->inputs.wanted, n,
-                     shard->value[RESULT], fault) ||
-            !op_norm(shard->gpu, shard->value[RESULT], weight, n, s->width,
-                     s->eps, shard->value[NORMED], fault))
-            return false;
-    }
-    return multiply(shard, &model->output, NORMED, n, model->logits,
-                    s->vocabulary, fault);
+    return op_rows(shard->gpu, &shard->embeds, shard->inputs.ids, n, stream,
+                   fault) &&
+           (!s->arch->scaled_embeds ||
+            op_scale(shard->gpu, stream, (size_t)n * s->width,
+                     sqrtf((float)s->width), fault));
 }
 
 static bool launch_all(struct model *model, struct fault *fault)
 {
-    const struct sizes *s = &model->sizes;
-    const uint32_t n = (uint32_t)model->ntokens;
-    struct shard *first = &model->shards[0];
-
-    if (!op_rows(first->gpu, &model->embeds, first->inputs.ids, n,
-                 first->value[STREAM], fault) ||
-        (s->arch->scaled_embeds &&
-         !op_scale(first->gpu, first->value[STREAM], (size_t)n * s->width,
-                   sqrtf((float)s->width), fault)))
-        return false;
-    for (uint32_t layer = 0; layer < s->layers; layer++) {
-        const size_t shard = model->layers[layer].shard;
-
-        if (layer > 0 && model->layers[layer - 1].shard != shard &&
-            !hand_over(model, shard - 1, fault))
+    for (size_t i = 0; i < model->parts; i++)
+        if (!run_embeds(model, &model->shards[i], fault) ||
+            !make_turns(model, &model->shards[i], fault))
             return false;
-        if ((layer == 0 || model->layers[layer - 1].shard != shard) &&
-            !make_turns(model, &model->shards[shard], fault))
+    for (uint32_t i = 0; i < model->sizes.layers; i++) {
+        struct layer *layer = &model->layers[i * model->parts];
+
+        if (i > 0 && model->parts == 1 && layer[-1].shard != layer->shard &&
+            (!hand_over(model, layer[-1].shard, fault) ||
+             !make_turns(model, &model->shards[layer->shard], fault)))
             return false;
-        if (!run_layer(model, &model->layers[layer], fault))
+        if (!run_layer(model, layer, fault))
             return false;
     }
-    return run_output(model, fault);
+    return run_outputs(model, fault);
+}
+
+/* ---- recorded runs ---- */
+
+static bool replay(struct model *model, struct fault *fault)
+{
+    for (size_t i = 0; i < model->parts; i++)
+        if (!gpu_replay(model->shards[i].gpu, fault))
+            return false;
+    return true;
+}
+
+/* Whether all devices' recordings are good. */
+static bool end_recording(struct model *model, size_t n)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < n; i++)
+        good = gpu_recorded(model->shards[i].gpu) && good;
+    return good;
+}
+
+static bool start_recording(struct model *model)
+{
+    for (size_t i = 0; i < model->parts; i++)
+        if (!gpu_record(model->shards[i].gpu)) {
+            (void)end_recording(model, i);
+            return false;
+        }
+    return true;
 }
 
 /* Whether the run's launches are like the last one's, and recorded. */
@@ -490,7 +313,6 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
                struct fault *fault)
 {
     struct recording *recording = &model->recording;
-    struct gpu *gpu = model->shards[0].gpu;
     bool good;
 
     if (is_ahead(model, tokens, n))
@@ -499,19 +321,20 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
         !send_run(model, tokens, fault))
         return false;
     look_back(model);
+    model->began = seconds_now();
     if (recording->state == RECORDED)
-        return gpu_replay(gpu, fault);
+        return replay(model, fault);
     if (!plan_run(model, fault))
         return false;
     /* the first run of a kind loads its kernels, the second is recorded */
-    if (recording->state == NEW || !gpu_record(gpu)) {
+    if (recording->state == NEW || !start_recording(model)) {
         recording->state = model->records ? SEEN : NEW;
         return launch_all(model, fault);
     }
     good = launch_all(model, fault);
-    if (gpu_recorded(gpu) && good) {
+    if (end_recording(model, model->parts) && good) {
         recording->state = RECORDED;
-        return gpu_replay(gpu, fault);
+        return replay(model, fault);
     }
     model->records = false;
     recording->state = NEW;
@@ -523,6 +346,24 @@ bool model_replays(const struct model *model)
     return model->recording.state == RECORDED;
 }
 
+/* ---- answers ---- */
+
+/* The device, or one of those, that has a run's answers. */
+static const struct shard *ending(const struct model *model)
+{
+    return &model->shards[model->nshards - 1];
+}
+
+/* Whether a run that began then was complete: in vain a device waits for the
+ * whole limit, so a run that was shorter need not be asked. */
+static bool all_came(const struct model *model, double began,
+                     struct fault *fault)
+{
+    return !model->team ||
+           seconds_now() - began < team_limit(model->team) / 2 ||
+           team_check(model->team, fault);
+}
+
 /* ---- the next run, before it is asked for ---- */
 
 /* By how much each word is higher for the next token of n sequences. */
@@ -531,21 +372,17 @@ static bool make_up(struct model *model, struct fault *fault)
     struct recording *r = &model->recording;
     const size_t n = model->ntokens;
     uint32_t *up;
-    bool good;
+    bool good = true;
 
     if (r->nup == n)
         return true;
-    up = calloc(words_up(n), sizeof(*up));
+    up = calloc(inputs_words_up(n), sizeof(*up));
     if (!up)
         return fail(fault, "no memory for %zu tokens", n);
-    for (size_t i = 0; i < n; i++)
-        up[2 * i] = 1;
-    for (size_t i = 0; i < n; i++)
-        up[3 * n + i] = 1;
-    for (size_t i = 0; i <= n; i++)
-        up[5 * n + 1 + i] = (uint32_t)i;
-    good = gpu_write(model->shards[0].gpu, r->up, up, words_up(n) * sizeof(*up),
-                     fault);
+    inputs_count_up(n, up);
+    for (size_t i = 0; i < model->parts; i++)
+        good = good && gpu_write(model->shards[i].gpu, model->shards[i].up, up,
+                                 inputs_words_up(n) * sizeof(*up), fault);
     free(up);
     r->nup = good ? n : 0;
     return good;
@@ -570,25 +407,38 @@ static bool has_next(struct model *model)
     return a.most_keys == model->recording.keys;
 }
 
+/* The likeliest tokens become a device's next inputs. */
+static bool take_likeliest(const struct model *model, const struct shard *shard,
+                           struct fault *fault)
+{
+    const struct inputs *in = &shard->inputs;
+    const size_t n = model->ntokens;
+
+    return op_argmax(shard->gpu, shard->logits, (uint32_t)n,
+                     model->sizes.vocabulary, shard->work, in->ids, fault) &&
+           (shard != ending(model) ||
+            gpu_fetch(shard->gpu, in->ids, n * sizeof(*in->ids), fault)) &&
+           op_count_up(shard->gpu, (uint32_t *)(void *)in->rows, shard->up,
+                       inputs_words_up(n), fault);
+}
+
 /* Writes the likeliest tokens to the next run's inputs, starts that run and
  * fetches the tokens. */
 static bool run_ahead(struct model *model, uint32_t *ids, struct fault *fault)
 {
-    struct gpu *gpu = model->shards[0].gpu;
     struct recording *r = &model->recording;
-    const struct inputs *in = &model->shards[0].inputs;
-    const size_t n = model->ntokens;
+    const size_t nbytes = model->ntokens * sizeof(*ids);
+    const double began = model->began;
+    bool good = make_up(model, fault);
 
-    if (!make_up(model, fault) ||
-        !op_argmax(gpu, model->logits, (uint32_t)n, model->sizes.vocabulary,
-                   model->work, in->ids, fault) ||
-        !gpu_fetch(gpu, in->ids, n * sizeof(*ids), fault) ||
-        !op_count_up(gpu, (uint32_t *)(void *)in->rows, r->up, words_up(n),
-                     fault) ||
-        !gpu_replay(gpu, fault) ||
-        !gpu_fetched(gpu, ids, n * sizeof(*ids), fault))
+    for (size_t i = 0; good && i < model->parts; i++)
+        good = take_likeliest(model, &model->shards[i], fault);
+    model->began = seconds_now();
+    if (!good || !replay(model, fault) ||
+        !gpu_fetched(ending(model)->gpu, ids, nbytes, fault) ||
+        !all_came(model, began, fault))
         return false;
-    memcpy(r->next, ids, n * sizeof(*ids));
+    memcpy(r->next, ids, nbytes);
     r->ahead = true;
     return true;
 }
@@ -605,7 +455,8 @@ static bool no_numbers(struct fault *fault)
 
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
 {
-    struct gpu *gpu = model->shards[model->nshards - 1].gpu;
+    const struct shard *shard = ending(model);
+    struct gpu *gpu = shard->gpu;
     const size_t n = model->nwanted;
     const uint32_t width = model->sizes.vocabulary;
 
@@ -613,16 +464,17 @@ bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
         if (!run_ahead(model, ids, fault))
             return false;
     } else if (n > 0 &&
-               (!op_argmax(gpu, model->logits, (uint32_t)n, width, model->work,
-                           model->best, fault) ||
-                !gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault))) {
+               (!op_argmax(gpu, shard->logits, (uint32_t)n, width, shard->work,
+                           shard->best, fault) ||
+                !gpu_read(gpu, ids, shard->best, n * sizeof(*ids), fault) ||
+                !all_came(model, model->began, fault))) {
         return false;
     }
     /* the first token is the likeliest too where none is a number */
     for (size_t i = 0; i < n; i++) {
         float logit = 0;
 
-        if (ids[i] == 0 && !gpu_read(gpu, &logit, model->logits + i * width,
+        if (ids[i] == 0 && !gpu_read(gpu, &logit, shard->logits + i * width,
                                      sizeof(logit), fault))
             return false;
         if (!isfinite(logit))
@@ -634,17 +486,19 @@ bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
 bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
                   struct fault *fault)
 {
-    struct gpu *gpu = model->shards[model->nshards - 1].gpu;
+    const struct shard *shard = ending(model);
+    struct gpu *gpu = shard->gpu;
     const size_t n = model->nwanted, width = model->sizes.vocabulary;
 
     if (sampler->temperature <= 0)
         return model_likeliest(model, ids, fault);
     for (size_t i = 0; i < n; i++)
-        if (!op_sample(gpu, model->logits + i * width, (uint32_t)width,
+        if (!op_sample(gpu, shard->logits + i * width, (uint32_t)width,
                        sampler->top_k, sampler->top_p, sampler->temperature,
-                       sampler->seed, sampler->drawn++, model->best + i, fault))
+                       sampler->seed, sampler->drawn++, shard->best + i, fault))
             return false;
-    if (n > 0 && !gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault))
+    if (n > 0 && (!gpu_read(gpu, ids, shard->best, n * sizeof(*ids), fault) ||
+                  !all_came(model, model->began, fault)))
         return false;
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= width)
@@ -655,8 +509,16 @@ bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
 bool model_logits(struct model *model, size_t i, float *logits,
                   struct fault *fault)
 {
+    return model_logits_of(model, model->nshards - 1, i, logits, fault);
+}
+
+bool model_logits_of(struct model *model, size_t device, size_t i,
+                     float *logits, struct fault *fault)
+{
+    const struct shard *shard = &model->shards[device];
     const size_t n = model->sizes.vocabulary;
 
-    return gpu_read(model->shards[model->nshards - 1].gpu, logits,
-                    model->logits + i * n, n * sizeof(*logits), fault);
+    return gpu_read(shard->gpu, logits, shard->logits + i * n,
+                    n * sizeof(*logits), fault) &&
+           all_came(model, model->began, fault);
 }

@@ -1,15 +1,10 @@
-/* model.h - a language model on one GPU, or its layers spread over several */
+/* model.h - a language model on one GPU, or spread over several */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
 #include "model_options.h"
 
 struct model;
-
-/* Copies the weights to the devices. gguf may be closed afterwards. */
-bool model_open(const struct gguf *gguf, const struct model_options *options,
-                struct model **out, struct fault *fault);
-void model_close(struct model *model);
 
 const struct sizes *model_sizes(const struct model *model);
 uint64_t model_allocated(const struct model *model);
@@ -47,5 +42,9 @@ bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
 /* The logits of answer number i, [vocabulary]. */
 bool model_logits(struct model *model, size_t i, float *logits,
                   struct fault *fault);
+/* The same of one of the options' devices, where all have them: they share the
+ * tensors. */
+bool model_logits_of(struct model *model, size_t device, size_t i,
+                     float *logits, struct fault *fault);
 
 #endif

@@ -6,11 +6,11 @@
 # (tests/demo/demo.mk), and has a pack header of its own.
 
 MODEL_PROGRAM := $(H)/model
-MODEL_MODULES := affine attention binary cast fused gemm quantized
+MODEL_MODULES := affine attention binary cast comm fused gemm quantized
 MODEL_INCLUDE := $(B)/test/model
 MODEL_HEADER  := $(MODEL_INCLUDE)/kpack/candle.h
-MODEL_HOST    := attention_plan gemm_plan
-MODEL_HEADERS := $(MODEL_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args $(MODEL_HOST))
+MODEL_HOST    := attention_plan comm_inside comm_launch comm_open gemm_plan
+MODEL_HEADERS := $(MODEL_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args attention_plan comm_group gemm_plan)
 MODEL_ALL     := $(wildcard src/model/*.c)
 # test_*.c and compare.c are programs beside it; tiny.c and reference.c are theirs.
 MODEL_BESIDE  := $(wildcard tests/model/*.c)

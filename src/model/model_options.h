@@ -7,9 +7,24 @@
 
 enum { MODEL_MOST_DEVICES = 16 };
 
+/* What several devices share. */
+enum split_type {
+    SPLIT_LAYERS,  /* each has some layers */
+    SPLIT_TENSORS, /* each has a slice of every tensor */
+    NSPLIT_TYPES
+};
+
+extern const char *const split_names[NSPLIT_TYPES];
+
 struct model_options {
     int devices[MODEL_MOST_DEVICES]; /* numbers, as kpk_device_get() counts */
     size_t ndevices;
+    enum split_type split;
+    /* Of several processes with a device each that share the tensors: this one,
+     * and how many there are; 0: one process. They meet at a path. */
+    uint32_t rank, ranks;
+    const char *meet;
+    uint32_t limit_ms;  /* a device waits so long for another; 0: 10000 */
     uint32_t context;   /* most tokens in a sequence */
     uint32_t sequences; /* at once */
     uint32_t batch;     /* most tokens of a run */

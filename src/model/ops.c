@@ -13,9 +13,9 @@
 
 /* Modules that the program links; no others are in its binary. */
 static const kpk_module *const modules[] = {
-    &kpk_module_affine,    &kpk_module_attention, &kpk_module_binary,
-    &kpk_module_cast,      &kpk_module_fused,     &kpk_module_gemm,
-    &kpk_module_quantized,
+    &kpk_module_affine, &kpk_module_attention, &kpk_module_binary,
+    &kpk_module_cast,   &kpk_module_comm,      &kpk_module_fused,
+    &kpk_module_gemm,   &kpk_module_quantized,
 };
 
 /* Kernels that no format has a part in. */
@@ -124,6 +124,16 @@ void gpu_close(struct gpu *gpu)
 const kpk_device *gpu_device(const struct gpu *gpu)
 {
     return kpk_instance_device(gpu->inst);
+}
+
+kpk_instance *gpu_instance(const struct gpu *gpu)
+{
+    return gpu->inst;
+}
+
+void *gpu_stream(const struct gpu *gpu)
+{
+    return gpu->stream;
 }
 
 bool gpu_alloc(struct gpu *gpu, uint64_t nbytes, const char *what, void **out,
@@ -296,33 +306,35 @@ bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
 }
 
 /* Products read rows of a multiple of 512 elements. */
-static uint32_t padded(uint32_t columns)
+uint32_t op_quantized_columns(uint32_t columns)
 {
     return (columns + 511) / 512 * 512;
 }
 
 uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n)
 {
-    return (uint64_t)padded(columns) / 32 * 36 * n;
+    return (uint64_t)op_quantized_columns(columns) / 32 * 36 * n;
 }
 
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                  void *q8, struct fault *fault)
 {
-    const int32_t kx = (int32_t)columns, kx_padded = (int32_t)padded(columns);
+    const int32_t kx = (int32_t)columns,
+                  kx_padded = (int32_t)op_quantized_columns(columns);
 
-    return launch(gpu, gpu->kernel[K_quantize], padded(columns), n, fault,
-                  KPK_ARGS(x, q8, kx, kx_padded));
+    return launch(gpu, gpu->kernel[K_quantize], op_quantized_columns(columns),
+                  n, fault, KPK_ARGS(x, q8, kx, kx_padded));
 }
 
 bool op_quantize16(struct gpu *gpu, const void *x, uint32_t columns, uint32_t n,
                    void *q8, struct fault *fault)
 {
     const int32_t n_cols = (int32_t)columns,
-                  n_padded = (int32_t)padded(columns);
+                  n_padded = (int32_t)op_quantized_columns(columns);
 
-    return launch(gpu, gpu->kernel[K_quantize16], (uint64_t)n * padded(columns),
-                  0, fault, KPK_ARGS(x, q8, n, n_cols, n_padded));
+    return launch(gpu, gpu->kernel[K_quantize16],
+                  (uint64_t)n * op_quantized_columns(columns), 0, fault,
+                  KPK_ARGS(x, q8, n, n_cols, n_padded));
 }
 
 static bool float_product(struct gpu *gpu, const struct matrix *m,
@@ -372,7 +384,8 @@ bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
     const void *in = blocks ? q8 : x;
     const int32_t columns = (int32_t)m->columns, rows = (int32_t)m->rows;
     const int32_t count = (int32_t)n, out_rows = (int32_t)stride;
-    const int32_t in_columns = blocks ? (int32_t)padded(m->columns) : columns;
+    const int32_t in_columns =
+        blocks ? (int32_t)op_quantized_columns(m->columns) : columns;
 
     gpu->flags = flags_of(m, n);
     if (m->format->id == 0)
@@ -458,7 +471,8 @@ bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                           const float *weight, uint32_t rows, uint32_t columns,
                           float eps, void *q8, struct fault *fault)
 {
-    const int32_t n = (int32_t)columns, n_padded = (int32_t)padded(columns);
+    const int32_t n = (int32_t)columns,
+                  n_padded = (int32_t)op_quantized_columns(columns);
 
     float *sum = x ? stream : NULL;
 
@@ -471,7 +485,8 @@ bool op_norm_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                                uint32_t rows, uint32_t columns, float eps,
                                void *q8, struct fault *fault)
 {
-    const int32_t n = (int32_t)columns, n_padded = (int32_t)padded(columns);
+    const int32_t n = (int32_t)columns,
+                  n_padded = (int32_t)op_quantized_columns(columns);
 
     return launch(
         gpu, gpu->kernel[K_norm_twice], rows, columns, fault,
@@ -482,11 +497,12 @@ bool op_gate_quantize(struct gpu *gpu, bool gelu, const float *gate,
                       const float *up, uint32_t rows, uint32_t columns,
                       uint32_t stride, void *q8, struct fault *fault)
 {
-    const int32_t n = (int32_t)columns, n_padded = (int32_t)padded(columns);
+    const int32_t n = (int32_t)columns,
+                  n_padded = (int32_t)op_quantized_columns(columns);
     const uint64_t numbers = stride;
 
     return launch(gpu, gpu->kernel[gelu ? K_gelu_quantize : K_silu_quantize],
-                  (uint64_t)rows * padded(columns), 0, fault,
+                  (uint64_t)rows * op_quantized_columns(columns), 0, fault,
                   KPK_ARGS(gate, up, q8, rows, n, n_padded, numbers));
 }
 

@@ -19,6 +19,9 @@ bool gpu_open(int device, struct gpu **out, struct fault *fault);
 /* Frees what gpu_alloc() gave out, too. NULL does nothing. */
 void gpu_close(struct gpu *gpu);
 const kpk_device *gpu_device(const struct gpu *gpu);
+/* For calls that this header lacks. */
+kpk_instance *gpu_instance(const struct gpu *gpu);
+void *gpu_stream(const struct gpu *gpu);
 
 /* Device memory, counted; the fault names `what` and what there was. */
 bool gpu_alloc(struct gpu *gpu, uint64_t nbytes, const char *what, void **out,
@@ -65,6 +68,8 @@ bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
              uint32_t n, float *out, struct fault *fault);
 /* A product's input for n rows of x: x itself, or Q8_1 blocks of x in q8. */
 uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n);
+/* Columns of a row of blocks, zeros behind it included. */
+uint32_t op_quantized_columns(uint32_t columns);
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                  void *q8, struct fault *fault);
 /* The same of numbers in f16. */

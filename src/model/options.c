@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { COUNT, REAL, SEED, TEXT, LIST, CACHE, FLAG };
+enum kind { COUNT, REAL, SEED, TEXT, LIST, CACHE, SPLIT, RANK, FLAG };
 
 struct row {
     const char *letter, *name, *value, *help; /* letter: "-p", or "" */
@@ -27,7 +27,11 @@ static const struct row rows[] = {
     {"-c", "--context", "N", "tokens of prompt and answer together (2048, or the model's)", COUNT, AT(model.context), 1, 1e9},
     {"", "--batch", "N", "most tokens of a prompt at once (128)", COUNT, AT(model.batch), 1, 65535},
     {"", "--sequences", "N", "prompts at once (1)", COUNT, AT(model.sequences), 1, 65535},
-    {"", "--devices", "LIST", "split the layers over these: 0,1 (0)", LIST, AT(model), 0, 0},
+    {"", "--devices", "LIST", "split the model over these: 0,1 (0)", LIST, AT(model), 0, 0},
+    {"", "--split", "HOW", "layer: each has some layers; tensor: each a slice of every tensor (layer)", SPLIT, AT(model.split), 0, 0},
+    {"", "--rank", "R/N", "this is process R of N that share the tensors, with a device each; 0 prints", RANK, AT(model.rank), 0, 0},
+    {"", "--meet", "PATH", "where they meet: the same for all, a socket that rank 0 makes", TEXT, AT(model.meet), 0, 0},
+    {"", "--limit-ms", "N", "how long a device waits for another one that shares the tensors (10000)", COUNT, AT(model.limit_ms), 1, 1e9},
     {"", "--cache", "TYPE", "K and V of earlier tokens as f16, q8_0 or q4_0 (f16)", CACHE, AT(model.cache), 0, 0},
     {"", "--temperature", "T", "0: the likeliest token always (0)", REAL, AT(sampler.temperature), 0, 1e6},
     {"", "--top-k", "K", "choose among the K likeliest; 0: among all (40)", COUNT, AT(sampler.top_k), 0, 1e9},
@@ -87,6 +91,32 @@ static bool read_cache(const char *text, struct model_options *out,
     return fail(fault, "--cache %s: f16, q8_0 or q4_0 is wanted", text);
 }
 
+static bool read_split(const char *text, struct model_options *out,
+                       struct fault *fault)
+{
+    for (int type = 0; type < NSPLIT_TYPES; type++)
+        if (strcmp(text, split_names[type]) == 0) {
+            out->split = (enum split_type)type;
+            return true;
+        }
+    return fail(fault, "--split %s: layer or tensor is wanted", text);
+}
+
+static bool read_rank(const char *text, struct model_options *out,
+                      struct fault *fault)
+{
+    char *slash, *end;
+    const unsigned long rank = strtoul(text, &slash, 10);
+    const unsigned long ranks =
+        *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
+
+    if (slash == text || ranks < 2 || ranks > 4095 || *end || rank >= ranks)
+        return fail(fault, "--rank %s: R/N is wanted, as in 0/2 and 1/2", text);
+    out->rank = (uint32_t)rank;
+    out->ranks = (uint32_t)ranks;
+    return true;
+}
+
 static bool read_value(const struct row *row, const char *text,
                        struct options *out, struct fault *fault)
 {
@@ -103,6 +133,10 @@ static bool read_value(const struct row *row, const char *text,
         return read_list(text, &out->model, fault);
     case CACHE:
         return read_cache(text, &out->model, fault);
+    case SPLIT:
+        return read_split(text, &out->model, fault);
+    case RANK:
+        return read_rank(text, &out->model, fault);
     case SEED:
         errno = 0;
         out->sampler.seed = strtoull(text, &end, 0);
@@ -172,6 +206,8 @@ bool options_read(int argc, char **argv, struct options *out,
     for (int i = 1; i < argc; i++)
         if (!read_one(argc, argv, &i, out, fault))
             return false;
+    if (out->model.rank > 0)
+        out->quiet = true; /* rank 0 tells */
     if (out->help)
         return true;
     if (!out->file)

@@ -1,27 +1,33 @@
 /* parts.h - what a model is made of: the steps of a layer, and devices' parts
  *
- * For model.c, weights.c and layers.c alone.
+ * For open.c, model.c, weights.c and layers.c alone.
  */
 #ifndef MODEL_PARTS_H
 #define MODEL_PARTS_H
 
+#include "inputs.h"
 #include "model_options.h"
 #include "ops.h"
+#include "split.h"
+#include "team.h"
 
 /* ---- the steps ---- */
 
-/* Values of a run's tokens, a row each. */
+/* Values of a run's tokens, a row each. The first four are as wide as the
+ * stream, and so in one place on all devices. */
 enum value {
     STREAM, /* the residual stream */
     NORMED,
-    QUERY, /* a token's Q, K and V follow each other */
+    RESULT, /* output of attention or the inner layer */
+    SPARE,  /* swapped with RESULT, which is normed into it */
+    QUERY,  /* a token's Q, K and V follow each other */
     KEY,
     VALUE,
     MIXED, /* attention's result */
     GATE,  /* see gates_blocks() */
     UP,
-    RESULT, /* output of attention or the inner layer, as wide as the stream */
-    NVALUES
+    NVALUES,
+    NWIDE = QUERY /* of those as wide as the stream */
 };
 
 enum op {
@@ -48,10 +54,13 @@ enum { Q_BIAS = 4, Q_NORM = 7, K_NORM, ATTENDED = 11, DOWN = 18, NSTEPS = 20 };
 
 /* ---- the model ---- */
 
+/* A device's part of a layer: its slices of the weights, K and V of its heads.
+ */
 struct layer {
     struct matrix weights[NSTEPS]; /* data NULL: the step is left out */
     struct cache cache;            /* rows of [sequences, context] */
     bool window;                   /* the layer sees a window only */
+    uint32_t number;
     size_t shard;
 };
 
@@ -61,52 +70,50 @@ struct group {
     uint32_t n, sequence, position;
 };
 
-/* A run's inputs on a device; one block of memory, because each copy waits. */
-struct inputs {
-    size_t *view;    /* shape for adding RESULT's bias, see op_add_row_info() */
-    int64_t *rows;   /* [tokens] of the caches */
-    uint32_t *ids;   /* [tokens] */
-    int32_t *places; /* [tokens]: positions */
-    int32_t *tokens; /* [groups + 1], see struct attention */
-    int32_t *keys;   /* [groups + 1] */
-    int32_t *pages;  /* [groups] */
-    uint32_t *wanted; /* tokens with an answer */
-};
-
-enum { VIEW = 6 };
-
-/* A device's part of a model. */
+/* A device's part of a model: some layers, or a slice of all of them. */
 struct shard {
     struct gpu *gpu;
-    float *values;         /* memory for every value and the spare */
+    struct team *team;    /* NULL: what it makes is no part of a sum; else */
+    size_t place;         /* its number among the team's GPUs here, */
+    uint32_t rank;        /* and among all of them */
+    struct slice slice;   /* of the model */
+    struct matrix embeds; /* if it begins a run */
+    struct matrix output_norm, output; /* if it ends one, as of the next five */
+    uint32_t *best;                    /* tokens that are next */
+    void *work;                        /* of op_argmax() */
+    float *logits;                     /* [answers, vocabulary] */
+    float *own_logits;                 /* the slice's; logits if that is all */
+    uint32_t *up;                      /* see struct recording */
+    float *values;                     /* memory for every value */
     float *value[NVALUES]; /* the run's values, see place_values() */
-    float *spare;          /* swapped with RESULT, which is normed into it */
     void *q16, *mixed16;   /* attention's in f16 */
     void *q8;              /* a value as Q8_1 blocks */
     const float *in_q8;    /* the value whose blocks q8 has; NULL: none */
     bool pending;          /* RESULT is to be added to STREAM */
+    bool partial;          /* and is this device's part of a sum */
     const float *post;     /* after a norm of this weight; or NULL */
     float *factors;        /* rotation factors; or NULL */
     float *turns[2];       /* rotations: full layers, window layers */
     void *told;            /* inputs */
     struct inputs inputs;
-    void *splits;               /* attention's workspace */
+    void *splits; /* attention's workspace */
+    uint64_t splits_nbytes;
     kpk_attention_plan plan[2]; /* full layers, window layers */
 };
 
 /*
  * A recording of a run's launches. The next run replays it if it is of the same
  * kind: one more token for each of the same number of sequences, all with
- * answers, on one device. Tokens, places and lengths differ between such runs
- * and are read from device memory.
+ * answers, on devices that each do all layers. Tokens, places and lengths
+ * differ between such runs and are read from device memory.
  */
 struct recording {
     uint32_t tokens, keys, page; /* the last run's; see struct attention */
     enum { NEW, SEEN, RECORDED } state;
     bool ahead;     /* the run behind the last one is under way: */
     uint32_t *next; /* [tokens] of these */
-    uint32_t *up;   /* on the device: how what it is told counts up */
-    size_t nup;     /* for so many tokens; 0: for none */
+    size_t nup;     /* the shards' `up`, by which what they are told counts up,
+                     * is for so many tokens; 0: for none */
 };
 
 struct model {
@@ -114,19 +121,28 @@ struct model {
     struct model_options options;
     size_t nshards;
     struct shard shards[MODEL_MOST_DEVICES];
-    struct layer *layers;
-    struct matrix embeds;              /* on the first device */
-    struct matrix output_norm, output; /* on the last */
-    uint32_t *best;                    /* on the last: tokens that are next */
-    void *work;                        /* on the last, of op_argmax() */
-    float *logits;                     /* on the last, [answers, vocabulary] */
+    struct team *team; /* of devices with a slice of each layer, or NULL */
+    struct meeting *meeting; /* with other processes' devices, or NULL */
+    struct layer *layers;    /* [layers][parts] */
+    size_t parts; /* shards that do each layer, and begin and end runs */
     /* of the run */
     struct group *groups;
     size_t ngroups, ntokens, nwanted;
-    void *staging;          /* the inputs, to be copied to the devices */
-    uint64_t splits_nbytes; /* size of `splits` on each device */
+    void *staging; /* the inputs, to be copied to the devices */
+    double began;  /* when its launches did */
     bool records;
     struct recording recording;
 };
+
+/* Whether a shard makes the stream of tokens, or logits of the stream. */
+static inline bool begins_run(const struct model *model, size_t shard)
+{
+    return shard < model->parts;
+}
+
+static inline bool ends_run(const struct model *model, size_t shard)
+{
+    return shard + model->parts >= model->nshards;
+}
 
 #endif

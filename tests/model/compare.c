@@ -15,7 +15,9 @@
  * there. llama.cpp's CPU code has been half of that away from double precision
  * on the weights (prompt 1 of SmolLM2, token 6).
  */
+#include "model/clock.h"
 #include "model/generate.h"
+#include "model/open.h"
 
 #include <errno.h>
 #include <inttypes.h>

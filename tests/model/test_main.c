@@ -46,8 +46,13 @@ static const char *read_file(const char *name, char *text, size_t room)
     return text;
 }
 
-/* The options, where $D is the folder; where standard output goes; the status,
- * and a text that is printed. */
+#define TEAM "-p a -n 6 --ids --quiet --split tensor "
+#define RANK(r) "--rank " r "/2 --meet $D/meet $D/m.gguf "
+#define LOST "-p a -n 200 --split tensor --limit-ms 2000 "
+
+/* The options, where $D is the folder; where standard output goes, and what
+ * comes then, where $M is the program; the status, and a text that is printed.
+ */
 static const struct {
     const char *options, *out;
     int status;
@@ -96,6 +101,34 @@ static const struct {
      "blank has no prompts"},
     {"--prompt a --devices 0,0,0 $D/m.gguf", ">$D/out", 1,
      "2 layers cannot be"},
+    /* devices that share the tensors, in one process and in two, say what one
+     * device does */
+    {"-p a -n 6 --ids --quiet $D/m.gguf",
+     ">$D/one && $M " TEAM "--devices 0,0 $D/m.gguf >$D/two && "
+     "cmp $D/one $D/two && echo same >$D/out",
+     0, "same"},
+    {TEAM RANK("1"),
+     ">$D/none & $M " TEAM RANK(
+         "0") ">$D/two && wait $! && "
+              "cmp $D/one $D/two && ! test -s $D/none && echo same >$D/out",
+     0, "same"},
+    /* a process that is killed; the status is cat's */
+    {LOST RANK("1"),
+     ">$D/none 2>&1 & $M " LOST RANK(
+         "0") "2>$D/said | { head -c 1 >$D/out; "
+              "kill -9 $!; cat >>$D/out; cat $D/said >>$D/out; }",
+     0, "rank 0 waited for rank 1 for 2000 ms in vain"},
+    {"-p a --split tensor --devices 0,0,0 $D/m.gguf", ">$D/out", 1,
+     "are not cut. Give 2 devices, or --split layer"},
+    {"-p a --split tensor --devices 0,999 $D/m.gguf", ">$D/out", 1,
+     "cannot use device 999"},
+    {"-p a --split rows $D/m.gguf", ">$D/out", 1, "layer or tensor is wanted"},
+    {"-p a --split tensor --rank 2/2 $D/m.gguf", ">$D/out", 1, "R/N is wanted"},
+    {"-p a --split tensor --rank 0/2 $D/m.gguf", ">$D/out", 1, "wants --meet"},
+    {"-p a --rank 0/2 --meet $D/meet $D/m.gguf", ">$D/out", 1,
+     "is for --split tensor"},
+    {"-p a --split tensor --devices 0,0 " RANK("0"), ">$D/out", 1,
+     "have a device each"},
     {"--prompt a --tokens 2 $D/m.gguf", ">&-", 1, "standard output is closed"},
     {"--prompt a --tokens 2 $D/m.gguf", ">/dev/full", 1, "cannot write"},
     {"--prompt a --tokens 2 --json $D/m.gguf", ">/dev/full", 1, "cannot write"},
@@ -160,7 +193,8 @@ int main(int argc, char **argv)
     (void)snprintf(path, sizeof(path), "%.*s/../../model",
                    end ? (int)(end - argv[0]) : 1, end ? argv[0] : ".");
     program = realpath(path, NULL);
-    if (!program || !scratch_folder(folder) || setenv("D", folder, 1) != 0) {
+    if (!program || !scratch_folder(folder) || setenv("D", folder, 1) != 0 ||
+        setenv("M", program, 1) != 0) {
         perror(path);
         return 1;
     }

@@ -1,15 +1,21 @@
 /* test_model.c - small models of every architecture and format, on every way
  * through the program, against double precision
  *
- * A case is a model and a way to run it. The kernels round what they multiply
+ * A case is a model and a way to run it. Devices that share the tensors are all
+ * of one kind: on simulated GPUs each processor of KPK_SIM_DEVICES runs some of
+ * these cases, with FULL=1 all, in a process of its own with four such devices.
+ *
+ * The kernels round what they multiply
  * with a quantized matrix to Q8_1: 8 bits, in blocks of 32; with more than
  * eight rows at once and one of F16 or BF16, to that. Attention rounds its
  * operands to f16. So logits are held against two references: one that rounds
  * in the same places, closely; and one that rounds nowhere, by how far the
  * rounding moves models as small as these.
  */
+/* For setenv; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "../../kernels/include/gguf/formats.h"
-#include "model/generate.h"
+#include "model/open.h"
 #include "reference.h"
 #include "tiny.h"
 
@@ -21,6 +27,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { TOKENS = 17, PROMPT = 13 };
 
@@ -72,6 +80,8 @@ static struct bounds bounds_of(const struct test_case *c, enum cache_type cache)
     .layers = 2, .width = 256, .inner = 512, .heads = 4, .kv_heads = 2,        \
     .head = 64
 
+enum { TWO = 1 << 2, THREE = 1 << 3, FOUR = 1 << 4 };
+
 /* clang-format off */
 #define WEIGHTS(name, lower, short, type, number, ...)                         \
     {"llama " #type, {"llama", number, SIZES, .seed = 100 + (number)}, true},
@@ -94,24 +104,59 @@ static const struct test_case cases[] = {
                     .normed = true, .twice = true, .tied = true, .spm = true, .seed = 41}, true},
 };
 
-/* Ways to run it: tokens at once, and over how many devices. */
+/* Heads and inner layers that formats of 256 in a block can cut in two. */
+#define WIDE_SIZES                                                             \
+    .layers = 2, .width = 256, .inner = 512, .heads = 4, .kv_heads = 2,        \
+    .head = 128
+
+/* Models whose tensors several devices share; and a bit for each number of
+ * devices that can. */
+static const struct team_case {
+    struct test_case model;
+    unsigned fits;
+} team_cases[] = {
+    {{"llama F32",  {"llama", 0,  SIZES, .seed = 51}, false}, TWO | FOUR},
+    {{"llama Q4_0", {"llama", 2,  SIZES, .seed = 52}, true}, TWO | FOUR},
+    {{"llama Q6_K", {"llama", 14, WIDE_SIZES, .seed = 53}, true}, TWO},
+    {{"llama BF16, uneven", {"llama", 30, .layers = 2, .width = 96, .inner = 160, .heads = 3, .kv_heads = 3, .head = 48,
+                  .factors = true, .spm = true, .seed = 54}, false}, TWO | THREE},
+    {{"qwen2 Q8_0", {"qwen2", 8,  SIZES, .biased = true, .seed = 55}, true}, TWO | FOUR},
+    {{"qwen3 Q4_K", {"qwen3", 12, WIDE_SIZES, .normed = true, .tied = true, .seed = 56}, true}, TWO},
+    {{"qwen3 Q5_0, uneven", {"qwen3", 6, .layers = 2, .width = 128, .inner = 224, .heads = 6, .kv_heads = 3, .head = 64,
+                  .normed = true, .tied = true, .seed = 57}, true}, TWO | THREE},
+    {{"gemma3 F32", {"gemma3", 0, .layers = 6, .width = 128, .inner = 192, .heads = 4, .kv_heads = 1, .head = 64, .window = 5,
+                  .normed = true, .twice = true, .tied = true, .spm = true, .seed = 158}, false}, THREE},
+    {{"gemma3 Q5_0", {"gemma3", 6, .layers = 7, .width = 128, .inner = 192, .heads = 4, .kv_heads = 1, .head = 64, .window = 4,
+                  .normed = true, .twice = true, .tied = true, .spm = true, .seed = 259}, true}, TWO | FOUR},
+};
+
+/* Ways to run it: tokens at once, over how many devices, and what they share. */
 static const struct way {
     const char *name;
     uint32_t batch;
     size_t ndevices;
     bool sampled; /* one case in a few */
     enum cache_type cache;
+    enum split_type split;
 } ways[] = {
-    {"whole prompt",        PROMPT, 1, false, CACHE_F16},
-    {"5 tokens at once",    5,      1, true,  CACHE_F16},
-    {"one token at once",   1,      1, true,  CACHE_F16},
-    {"two devices",         PROMPT, 2, true,  CACHE_F16},
-    {"the other device",    8,      1, true,  CACHE_F16},
-    {"K and V in Q8_0",     PROMPT, 1, true,  CACHE_Q8_0},
-    {"K and V in Q4_0",     5,      1, true,  CACHE_Q4_0},
+    {"whole prompt",        PROMPT, 1, false, CACHE_F16,  SPLIT_LAYERS},
+    {"5 tokens at once",    5,      1, true,  CACHE_F16,  SPLIT_LAYERS},
+    {"one token at once",   1,      1, true,  CACHE_F16,  SPLIT_LAYERS},
+    {"two devices",         PROMPT, 2, true,  CACHE_F16,  SPLIT_LAYERS},
+    {"the other device",    8,      1, true,  CACHE_F16,  SPLIT_LAYERS},
+    {"K and V in Q8_0",     PROMPT, 1, true,  CACHE_Q8_0, SPLIT_LAYERS},
+    {"K and V in Q4_0",     5,      1, true,  CACHE_Q4_0, SPLIT_LAYERS},
+}, team_ways[] = {
+    {"a slice on 2 each",   PROMPT, 2, true,  CACHE_F16,  SPLIT_TENSORS},
+    {"a slice on 3 each",   5,      3, true,  CACHE_Q8_0, SPLIT_TENSORS},
+    {"a slice on 4 each",   PROMPT, 4, true,  CACHE_F16,  SPLIT_TENSORS},
 };
 /* clang-format on */
-enum { NWAYS = sizeof(ways) / sizeof(ways[0]) };
+enum {
+    NWAYS = sizeof(ways) / sizeof(ways[0]),
+    NTEAM_WAYS = sizeof(team_ways) / sizeof(team_ways[0]),
+    NTEAM_CASES = sizeof(team_cases) / sizeof(team_cases[0])
+};
 
 static int main_device, other_device;
 static bool cuts;     /* see struct rounding */
@@ -202,6 +247,24 @@ static bool check_drawn(struct model *model, const uint32_t *best, uint32_t n,
     return true;
 }
 
+/* All devices that share the tensors have the same bits of all logits. */
+static bool check_alike(struct model *model, const struct way *way, uint32_t n,
+                        struct fault *fault)
+{
+    uint32_t bits[2][TINY_VOCABULARY];
+
+    for (uint32_t s = 0; s < n; s++)
+        for (size_t d = 0; way->split == SPLIT_TENSORS && d < way->ndevices;
+             d++) {
+            if (!model_logits_of(model, d, s, (float *)(void *)bits[d > 0],
+                                 fault))
+                return false;
+            if (d > 0 && memcmp(bits[0], bits[1], sizeof(bits[0])) != 0)
+                return fail(fault, "device %zu has other logits", d);
+        }
+    return true;
+}
+
 /* Both sequences' prompts, one after the other. */
 static bool read_prompts(struct model *model, const struct test_case *c,
                          const struct way *way, double *want[2][2],
@@ -220,7 +283,8 @@ static bool read_prompts(struct model *model, const struct test_case *c,
             if (!model_run(model, run, count, fault))
                 return false;
         }
-        if (!model_logits(model, 0, logits, fault))
+        if (!model_logits(model, 0, logits, fault) ||
+            !check_alike(model, way, 1, fault))
             return false;
         compare(logits, want, s, PROMPT - 1, worst);
     }
@@ -229,8 +293,9 @@ static bool read_prompts(struct model *model, const struct test_case *c,
 
 /* A token more for n sequences from `first` on. */
 static bool make_one(struct model *model, const struct test_case *c,
-                     uint32_t first, uint32_t n, size_t at, double *want[2][2],
-                     struct errors *worst, struct fault *fault)
+                     const struct way *way, uint32_t first, uint32_t n,
+                     size_t at, double *want[2][2], struct errors *worst,
+                     struct fault *fault)
 {
     float logits[TINY_VOCABULARY];
     struct model_token run[2];
@@ -241,7 +306,8 @@ static bool make_one(struct model *model, const struct test_case *c,
                                       (uint32_t)at, true};
     if (!model_run(model, run, n, fault) ||
         !model_likeliest(model, best, fault) ||
-        !check_drawn(model, best, n, at, fault))
+        !check_drawn(model, best, n, at, fault) ||
+        !check_alike(model, way, n, fault))
         return false;
     for (uint32_t s = 0; s < n; s++) {
         if (!model_logits(model, s, logits, fault))
@@ -266,10 +332,13 @@ static bool run_way(struct model *model, const struct test_case *c,
         return false;
     for (uint32_t first = 0; first < 2; first += together)
         for (size_t at = PROMPT; at < TOKENS; at++) {
-            if (!make_one(model, c, first, together, at, want, worst, fault))
+            if (!make_one(model, c, way, first, together, at, want, worst,
+                          fault))
                 return false;
             /* the second run of a kind is recorded */
-            if (model_replays(model) != (at > PROMPT && way->ndevices == 1))
+            if (model_replays(model) !=
+                (at > PROMPT &&
+                 (way->ndevices == 1 || way->split == SPLIT_TENSORS)))
                 return fail(fault, "token %zu: launches are %sreplayed", at,
                             model_replays(model) ? "" : "not ");
         }
@@ -306,11 +375,12 @@ static bool reference(const struct gguf *gguf, const struct test_case *c,
 static bool check_way(const struct gguf *gguf, const struct test_case *c,
                       const struct way *way, bool last)
 {
-    const struct model_options options = {
+    struct model_options options = {
         .devices = {strncmp(way->name, "the other", 9) ? main_device
                                                        : other_device,
                     other_device},
         .ndevices = way->ndevices,
+        .split = way->split,
         .context = TOKENS,
         .sequences = 2,
         .batch = way->batch,
@@ -323,6 +393,8 @@ static bool check_way(const struct gguf *gguf, const struct test_case *c,
     bool settled = true;
     char text[sizeof(fault.text) + 64];
 
+    for (int d = 0; way->split == SPLIT_TENSORS && d < (int)way->ndevices; d++)
+        options.devices[d] = d;
     if (!reference(gguf, c, way, want, &fault) ||
         !model_open(gguf, &options, &model, &fault) ||
         !run_way(model, c, way, want, &e, &fault)) {
@@ -345,7 +417,8 @@ static bool check_way(const struct gguf *gguf, const struct test_case *c,
 }
 
 /* Checks the ways whose bits are in *left; the bits of unsettled ways stay. */
-static void check_ways(const struct test_case *c, unsigned *left, bool last)
+static void check_ways(const struct test_case *c, const struct way *list,
+                       size_t n, unsigned *left, bool last)
 {
     struct fault fault = {""};
     struct gguf gguf = {0};
@@ -355,26 +428,34 @@ static void check_ways(const struct test_case *c, unsigned *left, bool last)
 
     if (!good)
         report(false, c->name, "reading it", fault.text);
-    for (size_t w = 0; good && w < NWAYS; w++)
-        if ((*left >> w & 1) && check_way(&gguf, c, &ways[w], last))
+    for (size_t w = 0; good && w < n; w++)
+        if ((*left >> w & 1) && check_way(&gguf, c, &list[w], last))
             *left &= ~(1u << w);
     gguf_close(&gguf);
     free(file);
 }
 
+/* With other weights where they settle nothing. */
+static void check_until_settled(const struct test_case *c,
+                                const struct way *list, size_t n, unsigned left)
+{
+    struct test_case other = *c;
+
+    for (unsigned tries = 8; left && tries > 0; tries--) {
+        check_ways(&other, list, n, &left, tries == 1);
+        other.tiny.seed += 100;
+    }
+}
+
 static void check_case(size_t number)
 {
-    struct test_case other = cases[number];
     unsigned left = 0;
 
     for (size_t w = 0; w < NWAYS; w++)
         if ((!ways[w].sampled || (number + w) % 4 == 0) &&
             (ways[w].ndevices == 1 || main_device != other_device))
             left |= 1u << w;
-    for (unsigned tries = 8; left && tries > 0; tries--) {
-        check_ways(&other, &left, tries == 1);
-        other.tiny.seed += 100;
-    }
+    check_until_settled(&cases[number], ways, NWAYS, left);
 }
 
 /* Checks and frees a file that cannot give a token. */
@@ -437,6 +518,35 @@ static void check_no_numbers(void)
         "llama F32", "norms that are no numbers", file, nbytes,
         "logits are no numbers: the file is damaged, or an activation "
         "is larger");
+}
+
+/* Devices of two kinds do not share tensors. */
+static void check_kinds(void)
+{
+    const struct model_options options = {
+        .devices = {main_device, other_device},
+        .ndevices = 2,
+        .split = SPLIT_TENSORS,
+        .context = TOKENS,
+        .sequences = 1,
+        .batch = 1};
+    struct fault fault = {""};
+    struct gguf gguf = {0};
+    struct model *model = NULL;
+    kpk_device devices[2];
+    size_t nbytes;
+    uint8_t *file = tiny_make(&tiny_llama, &nbytes);
+
+    if (kpk_device_get(main_device, &devices[0]) == KPK_OK &&
+        kpk_device_get(other_device, &devices[1]) == KPK_OK &&
+        strcmp(devices[0].target, devices[1].target) != 0)
+        report(gguf_parse("tiny", file, nbytes, &gguf, &fault) &&
+                   !model_open(&gguf, &options, &model, &fault) &&
+                   strstr(fault.text, "one kind is wanted"),
+               "llama Q4_0", "devices of two kinds", fault.text);
+    model_close(model);
+    gguf_close(&gguf);
+    free(file);
 }
 
 /* Models with tensors that do not fit the architecture. */
@@ -596,19 +706,110 @@ static bool find_devices(void)
     return true;
 }
 
+/* ---- devices that share the tensors ---- */
+
+/* On so many devices of one kind: every so many cases from `first` on. */
+static void check_teams(size_t ndevices, size_t first, size_t every,
+                        const char *named)
+{
+    for (size_t i = first; i < NTEAM_CASES; i += every) {
+        const struct team_case *c = &team_cases[i];
+        unsigned left = 0;
+
+        for (size_t w = 0; w < NTEAM_WAYS; w++)
+            if (team_ways[w].ndevices <= ndevices &&
+                (c->fits >> team_ways[w].ndevices & 1))
+                left |= 1u << w;
+        if (!named || strstr(c->model.name, named))
+            check_until_settled(&c->model, team_ways, NTEAM_WAYS, left);
+    }
+}
+
+/* In a process of its own, because the runtime reads KPK_SIM_DEVICES once, and
+ * a parent that has called it must not fork. */
+static void check_target(const char *target, size_t first, size_t every,
+                         const char *named)
+{
+    char devices[512];
+    unsigned counts[2] = {0, 1};
+    int ends[2], status = 0;
+    pid_t child;
+
+    (void)snprintf(devices, sizeof(devices), "%s,%s,%s,%s", target, target,
+                   target, target);
+    (void)fflush(stdout);
+    if (pipe(ends) != 0 || (child = fork()) < 0) {
+        perror(target);
+        exit(1);
+    }
+    if (child == 0) {
+        (void)setenv("KPK_SIM_DEVICES", devices, 1);
+        if (find_devices())
+            check_teams(4, first, every, named);
+        counts[0] = passed;
+        counts[1] = failed;
+        (void)fflush(stdout);
+        _exit(write(ends[1], counts, sizeof(counts)) != sizeof(counts));
+    }
+    (void)close(ends[1]);
+    if (read(ends[0], counts, sizeof(counts)) != sizeof(counts) ||
+        waitpid(child, &status, 0) != child || status != 0)
+        report(false, target, "a slice each", "the process has failed");
+    (void)close(ends[0]);
+    passed += counts[0];
+    failed += counts[1];
+}
+
+/* The first devices that are of one kind. */
+static size_t count_alike(void)
+{
+    kpk_device first, next;
+    int n = 1;
+
+    if (kpk_device_get(0, &first) != KPK_OK)
+        return 0;
+    while (kpk_device_get(n, &next) == KPK_OK &&
+           strcmp(first.target, next.target) == 0)
+        n++;
+    return (size_t)n;
+}
+
+static void check_targets(const char *listed, const char *named)
+{
+    const bool all = getenv("FULL");
+    char *list = strdup(listed);
+    size_t n = 1, nth = 0;
+
+    for (const char *at = listed; (at = strchr(at, ',')); at++)
+        n++;
+    if (n < 3) /* few processors need not run them all */
+        n = 3;
+    for (char *t = strtok(list, ","); t; t = strtok(NULL, ","), nth++)
+        check_target(t, all ? 0 : nth, all ? 1 : n, named);
+    free(list);
+}
+
 int main(int argc, char **argv)
 {
+    const char *listed = getenv("KPK_SIM_DEVICES");
+    const char *named = argc > 1 ? argv[1] : NULL;
+
+    if (listed)
+        check_targets(listed, named);
     if (!find_devices()) {
         printf("SKIPPED: %s\n", kpk_error_message());
         puts("0 passed, 0 failed, 1 skipped");
         return 0;
     }
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (argc < 2 || strstr(cases[i].name, argv[1]))
+        if (!named || strstr(cases[i].name, named))
             check_case(i);
-    if (argc < 2) {
+    if (!listed)
+        check_teams(count_alike(), 0, 1, named);
+    if (!named) {
         check_some_biases();
         check_no_numbers();
+        check_kinds();
         check_tensors();
         check_ahead();
     }

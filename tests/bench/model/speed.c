@@ -7,7 +7,9 @@
  * second read and made, seconds from the start of the process to the first
  * token, all but the last after one run that is not counted.
  */
+#include "model/clock.h"
 #include "model/generate.h"
+#include "model/open.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
  * answer. To be run on a simulated GPU, see bounds.
  */
 #include "model/generate.h"
+#include "model/open.h"
 
 #include <inttypes.h>
 #include <stdio.h>
