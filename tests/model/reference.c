@@ -373,6 +373,7 @@ static void run_layer(const struct pass *p, double *x)
     out = attend(p, q, k, v);
     halve(p, out, p->n * p->s.heads * p->s.head);
     replace(&out, multiply(p, "attn_output.weight", out));
+    add_bias(p, "attn_output.bias", out);
     replace(&out, normed(p, "post_attention_norm.weight", out, total));
     for (size_t i = 0; i < total; i++)
         x[i] += out[i];

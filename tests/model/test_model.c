@@ -116,7 +116,7 @@ static const struct team_case {
     unsigned fits;
 } team_cases[] = {
     {{"llama F32",  {"llama", 0,  SIZES, .seed = 51}, false}, TWO | FOUR},
-    {{"llama Q4_0", {"llama", 2,  SIZES, .seed = 52}, true}, TWO | FOUR},
+    {{"llama Q4_0, biased", {"llama", 2,  SIZES, .biased = true, .seed = 52}, true}, TWO | FOUR},
     {{"llama Q6_K", {"llama", 14, WIDE_SIZES, .seed = 53}, true}, TWO},
     {{"llama BF16, uneven", {"llama", 30, .layers = 2, .width = 96, .inner = 160, .heads = 3, .kv_heads = 3, .head = 48,
                   .factors = true, .spm = true, .seed = 54}, false}, TWO | THREE},

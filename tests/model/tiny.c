@@ -269,6 +269,8 @@ static void add_layer(struct file *f, uint32_t layer)
         {"attn_q_norm.weight", t->normed, 1, t->head, 1, 0.2},
         {"attn_k_norm.weight", t->normed, 1, t->head, 1, 0.2},
         {"attn_output.weight", true, t->width, q, 0, 1 / sqrt(q)},
+        {"attn_output.bias", t->biased && strcmp(t->arch, "llama") == 0, 1,
+         t->width, 0, 0.3},
         {"post_attention_norm.weight", t->twice, 1, t->width, 1, 0.2},
         {"ffn_norm.weight", true, 1, t->width, 1, 0.2},
         {"ffn_gate.weight", true, t->inner, t->width, 0, wide},

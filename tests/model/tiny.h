@@ -18,7 +18,7 @@ struct tiny {
     uint32_t layers, width, inner, heads, kv_heads, head;
     uint32_t window;     /* 0: none */
     bool tied;           /* no output.weight */
-    bool biased;         /* biases of Q, K, V */
+    bool biased;         /* biases of Q, K, V; of attention's output in llama */
     bool normed;         /* norms of heads */
     bool twice;          /* norms behind attention and the inner layer */
     bool factors;        /* factors of the rotations */
