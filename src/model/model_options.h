@@ -24,7 +24,10 @@ struct model_options {
      * and how many there are; 0: one process. They meet at a path. */
     uint32_t rank, ranks;
     const char *meet;
-    uint32_t limit_ms;  /* a device waits so long for another; 0: 10000 */
+    uint32_t limit_ms; /* a device waits so long for another; 0: 10000 */
+    /* The largest sum that devices send each other; larger ones they read in
+     * each other's memory. In bytes; 0: what is fast */
+    uint32_t small_nbytes;
     uint32_t context;   /* most tokens in a sequence */
     uint32_t sequences; /* at once */
     uint32_t batch;     /* most tokens of a run */

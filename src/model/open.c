@@ -285,6 +285,7 @@ static bool make_team(struct model *model, struct fault *fault)
         .rank = o->rank,
         .meeting = model->meeting,
         .limit_ms = o->limit_ms,
+        .small_nbytes = o->small_nbytes,
         .most_nbytes =
             (uint64_t)o->batch * (model->sizes.width + 32) * sizeof(float),
     };

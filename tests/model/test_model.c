@@ -130,7 +130,7 @@ static const struct team_case {
                   .normed = true, .twice = true, .tied = true, .spm = true, .seed = 259}, true}, TWO | FOUR},
 };
 
-/* Ways to run it: tokens at once, over how many devices, and what they share. */
+/* Ways to run it: tokens at once, over how many devices, what they share. */
 static const struct way {
     const char *name;
     uint32_t batch;
@@ -138,18 +138,19 @@ static const struct way {
     bool sampled; /* one case in a few */
     enum cache_type cache;
     enum split_type split;
+    uint32_t small_nbytes; /* of sums; some go either way */
 } ways[] = {
-    {"whole prompt",        PROMPT, 1, false, CACHE_F16,  SPLIT_LAYERS},
-    {"5 tokens at once",    5,      1, true,  CACHE_F16,  SPLIT_LAYERS},
-    {"one token at once",   1,      1, true,  CACHE_F16,  SPLIT_LAYERS},
-    {"two devices",         PROMPT, 2, true,  CACHE_F16,  SPLIT_LAYERS},
-    {"the other device",    8,      1, true,  CACHE_F16,  SPLIT_LAYERS},
-    {"K and V in Q8_0",     PROMPT, 1, true,  CACHE_Q8_0, SPLIT_LAYERS},
-    {"K and V in Q4_0",     5,      1, true,  CACHE_Q4_0, SPLIT_LAYERS},
+    {"whole prompt",        PROMPT, 1, false, CACHE_F16,  SPLIT_LAYERS, 0},
+    {"5 tokens at once",    5,      1, true,  CACHE_F16,  SPLIT_LAYERS, 0},
+    {"one token at once",   1,      1, true,  CACHE_F16,  SPLIT_LAYERS, 0},
+    {"two devices",         PROMPT, 2, true,  CACHE_F16,  SPLIT_LAYERS, 0},
+    {"the other device",    8,      1, true,  CACHE_F16,  SPLIT_LAYERS, 0},
+    {"K and V in Q8_0",     PROMPT, 1, true,  CACHE_Q8_0, SPLIT_LAYERS, 0},
+    {"K and V in Q4_0",     5,      1, true,  CACHE_Q4_0, SPLIT_LAYERS, 0},
 }, team_ways[] = {
-    {"a slice on 2 each",   PROMPT, 2, true,  CACHE_F16,  SPLIT_TENSORS},
-    {"a slice on 3 each",   5,      3, true,  CACHE_Q8_0, SPLIT_TENSORS},
-    {"a slice on 4 each",   PROMPT, 4, true,  CACHE_F16,  SPLIT_TENSORS},
+    {"a slice on 2 each",   PROMPT, 2, true,  CACHE_F16,  SPLIT_TENSORS, 0},
+    {"a slice on 3 each",   5,      3, true,  CACHE_Q8_0, SPLIT_TENSORS, 1024},
+    {"a slice on 4 each",   PROMPT, 4, true,  CACHE_F16,  SPLIT_TENSORS, 256},
 };
 /* clang-format on */
 enum {
@@ -381,6 +382,7 @@ static bool check_way(const struct gguf *gguf, const struct test_case *c,
                     other_device},
         .ndevices = way->ndevices,
         .split = way->split,
+        .small_nbytes = way->small_nbytes,
         .context = TOKENS,
         .sequences = 2,
         .batch = way->batch,
@@ -744,6 +746,7 @@ static void check_target(const char *target, size_t first, size_t every,
     }
     if (child == 0) {
         (void)setenv("KPK_SIM_DEVICES", devices, 1);
+        passed = failed = 0;
         if (find_devices())
             check_teams(4, first, every, named);
         counts[0] = passed;
