@@ -1,4 +1,4 @@
-//! Bindings to [kpack](https://crates.io/crates/kpack): GPU kernels that travel inside a program.
+//! Bindings to kpack: GPU kernels that travel inside a program.
 //!
 //! Everything here is `kpack.h` as it stands; its comments are the documentation. The crate
 //! `kpack` is the safe layer. `build.rs` tells where `libkpack.a` is looked for.
