@@ -297,9 +297,8 @@ static void check_products(struct kt *t, const struct kt_row *row,
     }
 }
 
-/* in a grid of so many workgroups in x; 0: as many as candle launches */
-static void run_product_on(struct kt *t, const struct kt_row *row,
-                           const struct product_case *c, unsigned grid_x)
+void run_product_on(struct kt *t, const struct kt_row *row,
+                    const struct product_case *c, unsigned grid_x)
 {
     if (!kt_turn(t))
         return;

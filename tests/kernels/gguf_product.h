@@ -67,6 +67,9 @@ struct product_case {
 /* results are of type row->a */
 void run_product(struct kt *t, const struct kt_row *row,
                  const struct product_case *c);
+/* in a grid of so many workgroups in x; 0: as many as candle launches */
+void run_product_on(struct kt *t, const struct kt_row *row,
+                    const struct product_case *c, unsigned grid_x);
 
 /* The specification's example of Q4_0: ncols rows and columns of n numbers. */
 void run_example(struct kt *t, size_t n, size_t ncols, float unit,

@@ -9,6 +9,8 @@
 #include "float_weights.h"
 #include "gguf_product.h"
 
+#include "../../kernels/include/quantized/few_columns.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +40,26 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
         {"large columns", 17, k ? 2 : 7, 19, GGUF_RANDOM, LARGE},
         {"large columns", rows + 1, k ? 1 : 4, cols + 1, GGUF_RANDOM, LARGE},
         {"small columns", 17, k ? 2 : 6, 19, GGUF_RANDOM, SMALL},
+        /* more columns than a tile of few has */
+        {"long", 2, k ? 5 : 37, 17, GGUF_RANDOM, TAME},
+        {"nonfinite", 3, 1, 17, GGUF_NONFINITE, TAME},
+        {"poisoned", 7, k ? 3 : 5, 18, GGUF_RANDOM, POISONED},
+        {"cut", 9, 3, 20, GGUF_RANDOM, CUT},
+    };
+    /* K in parts: without a rest, with one, of fewer blocks than parts; also in
+     * grids as fine as tiles of few columns */
+    const size_t fine = rows / GGUF_FEW_PARTS;
+    const struct product_case few[] = {
+        {"few", 2 * fine + 1, k ? 4 : 8, 16, GGUF_RANDOM, TAME},
+        {"few", fine, k ? 7 : 13, 15, GGUF_RANDOM, HOSTILE},
+        {"few", 3 * fine - 1, k ? 1 : 3, 9, GGUF_EXTREME, HOSTILE},
+        {"few, poisoned", fine + 3, k ? 5 : 17, 2, GGUF_RANDOM, POISONED},
+        {"few, cut", fine + 1, k ? 2 : 6, 11, GGUF_RANDOM, CUT},
+        {"few, nonfinite", fine + 2, k ? 3 : 9, 5, GGUF_NONFINITE, TAME},
+        {"few, large", fine + 1, k ? 3 : 11, 16, GGUF_RANDOM, LARGE},
+        {"few, none", 3, 0, 4, GGUF_RANDOM, TAME},
+        {"two tiles", 2 * fine - 1, k ? 3 : 10, 20, GGUF_RANDOM, POISONED},
+        {"most", fine + 1, k ? 1 : 5, GGUF_FINE_COLUMNS, GGUF_RANDOM, LARGE},
     };
     static const double example[] = {347604,    888153.06,  1422216, 1944456,
                                      869780.69, 2483145,    4105096, 5675912,
@@ -46,6 +68,11 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         run_product(t, row, &cases[i]);
+    for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
+        run_product(t, row, &few[i]);
+        run_product_on(t, row, &few[i],
+                       (unsigned)((few[i].nrows + fine - 1) / fine));
+    }
     if (p->id == GGUF_Q4_0)
         run_example(t, 256, 4, 0.25f, example);
 }

@@ -76,8 +76,16 @@ template <class Product> struct TileBias<Product, BiasWay::halves> {
 
                 UNROLL
                 for (int j = 0; j < Product::ncols; j++)
-                    p.acc[i][j] = Product::fused(Product::part_of(sum, j),
-                                                 -least, p.acc[i][j]);
+                    p.acc[i][j] = Product::fused(
+                        Product::part_of(sum, Product::first_of(i) + j), -least,
+                        p.acc[i][j]);
+            } else if constexpr (Product::ncols < 4) {
+                const MatrixF16 sum = four_units(y, x, MatrixF16{});
+
+                UNROLL
+                for (int j = 0; j < Product::ncols; j++)
+                    p.acc[i][j] +=
+                        Product::part_of(sum, Product::first_of(i) + j);
             } else {
                 MatrixF16 sum;
 
@@ -96,21 +104,21 @@ template <class Product> struct TileBias<Product, BiasWay::sums> {
     DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2>) const
     {
         const int which = p.lane / 16 % 2, half = p.lane / 32;
-        float x[Product::nrows], y[Product::ncols];
+        float x[Product::nrows], y[Product::held];
 
         UNROLL
         for (int i = 0; i < Product::nrows; i++)
             x[i] = lds.x_bias[Lds::bias_at(which, half) + Lds::place(p.row0) +
                               Lds::place(16 * i) + p.lane % 16];
         UNROLL
-        for (int j = 0; j < Product::ncols; j++)
+        for (int j = 0; j < Product::held; j++)
             y[j] = sum(lds, p.col0 + 16 * j + p.lane % 16, which, half);
         UNROLL
         for (int i = 0; i < Product::nrows; i++) {
             UNROLL
             for (int j = 0; j < Product::ncols; j++)
                 p.acc[i][j] = __builtin_amdgcn_mfma_f32_16x16x4f32(
-                    y[j], x[i], p.acc[i][j], 0, 0, 0);
+                    y[Product::first_of(i) + j], x[i], p.acc[i][j], 0, 0, 0);
         }
     }
 
@@ -132,9 +140,9 @@ template <class Product> struct TileBias<Product, BiasWay::sums> {
  * vector ALU could not follow. Another product brings the scales of columns to
  * their lanes: 64 scales times one. Further products add the biases.
  */
-template <class F, int Rows, int Cols>
-struct RawUnit : TileUnit<F, Rows, Cols> {
-    typedef TileUnit<F, Rows, Cols> Base;
+template <class F, int Rows, int Cols, int Parts = 1>
+struct RawUnit : TileUnit<F, Rows, Cols, Parts> {
+    typedef TileUnit<F, Rows, Cols, Parts> Base;
     typedef TileLds<F, Rows, Cols> Lds;
     typedef typename Base::U U;
     typedef typename Base::Floats Floats;
@@ -142,7 +150,9 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
 
     using Base::acc;
     using Base::col0;
+    using Base::first_of;
     using Base::fused;
+    using Base::held;
     using Base::lane;
     using Base::ncols;
     using Base::nrows;
@@ -171,12 +181,14 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
      * the unrolled loop */
     template <int Turn> DEV_MEMBER void multiply(const Lds &lds, int, int)
     {
-        const Heads heads = column_heads(lds, col0 + lane);
-        typename U::A y[ncols];
+        /* with parts, all columns, beginning with the wave's */
+        const Heads heads =
+            column_heads(lds, Parts > 1 ? (col0 + lane) % Cols : col0 + lane);
+        typename U::A y[held];
         typename U::B x[nrows];
 
         UNROLL
-        for (int j = 0; j < ncols; j++)
+        for (int j = 0; j < held; j++)
             y[j] = typename U::A([&](u32 c, u32 eighth) {
                 return column_piece(lds, col0 + 16 * j + (int)c, (int)eighth);
             });
@@ -208,13 +220,13 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
     }
 
     /* scales of the columns in block `which` of the step */
-    static DEV_MEMBER void read_scales(Floats (&v)[ncols], const Heads &heads,
+    static DEV_MEMBER void read_scales(Floats (&v)[held], const Heads &heads,
                                        int which)
     {
         const MatrixF16 all = of_columns(heads[(u32)which]);
 
         UNROLL
-        for (int j = 0; j < ncols; j++)
+        for (int j = 0; j < held; j++)
             v[j] = part_of(all, j);
     }
 
@@ -232,7 +244,7 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
                                    typename U::B *x, const typename U::A *y,
                                    int which)
     {
-        Floats y_scale[ncols];
+        Floats y_scale[held];
 
         read_scales(y_scale, heads, which);
         UNROLL
@@ -260,14 +272,15 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
                     fetch_row(i + 1);
                 UNROLL
                 for (int j = 0; j < ncols; j++)
-                    part[j] = dot(x[i], y[j], which, s);
+                    part[j] = dot(x[i], y[first_of(i) + j], which, s);
                 products_are_here(part[ncols - 1]);
                 UNROLL
                 for (int j = 0; j < ncols; j++)
                     part[j] = fused(part[j], (Floats)scale[i], (Floats)less[i]);
                 UNROLL
                 for (int j = 0; j < ncols; j++)
-                    acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
+                    acc[i][j] =
+                        fused(part[j], y_scale[first_of(i) + j], acc[i][j]);
                 sums_are_here(i);
             }
         }
@@ -287,11 +300,15 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
     /* Not later: the compiler would keep all products till then. */
     DEV_MEMBER void sums_are_here(int i)
     {
-        MatrixF16 all;
+        if constexpr (ncols == 4) {
+            MatrixF16 all;
 
-        __builtin_memcpy(&all, acc[i], sizeof(all));
-        asm volatile("" : "+v"(all));
-        __builtin_memcpy(acc[i], &all, sizeof(all));
+            __builtin_memcpy(&all, acc[i], sizeof(all));
+            asm volatile("" : "+v"(all));
+            __builtin_memcpy(acc[i], &all, sizeof(all));
+        } else {
+            asm volatile("" : "+v"(acc[i][0]));
+        }
         schedule_fence();
     }
 

@@ -10,25 +10,33 @@
  * there, and if the stand-in's scale is not finite, the result is not finite
  * anyway.
  */
-template <class F, int Rows, int Cols> struct RawColumns {
+template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
+    typedef TileCut<Rows, Cols, Parts> Cut;
     static constexpr int thirds = 6 * Cols / tile_threads;
     static constexpr int words = Q8_1::words / 3;
 
     const u8 *base;   /* the tile's, equal in all threads */
     u32 from[thirds]; /* offsets from base */
+    PartOfRow part[thirds];
     Words<words> in[thirds];
 
-    DEV_MEMBER RawColumns(const u8 *y, size_t stride, int col0, int ncols)
+    DEV_MEMBER RawColumns(const u8 *y, size_t stride, int col0, int ncols,
+                          RowParts parts)
         : base(y + stride * (size_t)col0)
     {
         UNROLL
-        for (int i = 0; i < thirds; i++)
+        for (int i = 0; i < thirds; i++) {
+            const int c = third(i) / 6;
+
             from[i] =
-                (u32)(min_of(third(i) / 6, ncols - 1 - col0) * (int)stride +
-                      Step::column_block(0, which(i)) * Q8_1::bytes +
+                (u32)(min_of(Cut::column(c), ncols - 1 - col0) * (int)stride +
+                      (Cut::is_cut ? 0 : Step::column_block(0, which(i))) *
+                          Q8_1::bytes +
                       word(i) * 4);
+            part[i] = parts.part(Cut::part_of_column(c), F::elems / 32);
+        }
     }
 
     static DEV_MEMBER int third(int i)
@@ -46,6 +54,16 @@ template <class F, int Rows, int Cols> struct RawColumns {
 
     DEV_MEMBER void load(int step, int nblocks)
     {
+        if constexpr (Cut::is_cut) {
+            step = min_of(step, Step::count(nblocks) - 1);
+            UNROLL
+            for (int i = 0; i < thirds; i++)
+                in[i] = load_three(
+                    base + from[i] +
+                    part[i].block(Step::column_block(step, which(i))) *
+                        Q8_1::bytes);
+            return;
+        }
         if (Step::legacy && 2 * step + 1 == nblocks)
             one_back(from, Q8_1::bytes, [=](int i) { return which(i) == 1; });
 
@@ -58,7 +76,7 @@ template <class F, int Rows, int Cols> struct RawColumns {
 
     /* Volatile, so that the compiler makes no pairs, whose places it would have
      * to add up. */
-    DEV_MEMBER void store(Lds &lds, int, int) const
+    DEV_MEMBER void store(Lds &lds, int step, int) const
     {
         typedef volatile __attribute__((address_space(3))) u32 *Places;
         const Places y = (Places)(lds.y + tile_thread() * words);
@@ -67,11 +85,22 @@ template <class F, int Rows, int Cols> struct RawColumns {
         for (int i = 0; i < thirds; i++) {
             UNROLL
             for (int w = 0; w < words; w++)
-                y[i * tile_threads * words + w] = in[i].w[w];
+                y[i * tile_threads * words + w] =
+                    w == 0 ? first_word_of(i, step) : in[i].w[w];
         }
+    }
+
+    /* A missing block of a part has no scale and no sum. */
+    DEV_MEMBER u32 first_word_of(int i, int step) const
+    {
+        if (Cut::is_cut && word(i) == 0 &&
+            !part[i].has(Step::column_block(step, which(i))))
+            return 0;
+        return in[i].w[0];
     }
 };
 
-template <class F, int Rows, int Cols, BlockPlace P>
-using RawTile = SteppedTile<F, Rows, Cols, P, RawColumns<F, Rows, Cols>,
-                            RawUnit<F, Rows, Cols>>;
+template <class F, int Rows, int Cols, BlockPlace P, int Parts>
+using RawTile =
+    SteppedTile<F, Rows, Cols, Parts, P, RawColumns<F, Rows, Cols, Parts>,
+                RawUnit<F, Rows, Cols, Parts>>;

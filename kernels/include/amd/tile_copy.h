@@ -43,37 +43,50 @@ DEV const u8 *column_step(const u8 *base, int step, int nblocks)
  * turn of its own: bytes that the steps share are loaded once, and each turn
  * knows where its bits are.
  */
-template <class F, int Rows, class Lds, BlockPlace P,
+template <class F, class Cut, class Lds, BlockPlace P,
           bool Legacy = TileStep<F>::legacy>
 struct StepRows;
 
-template <class F, int Rows, class Lds, BlockPlace P>
-struct StepRows<F, Rows, Lds, P, true> {
+template <class F, class Cut, class Lds, BlockPlace P>
+struct StepRows<F, Cut, Lds, P, true> {
     typedef TileStep<F> Step;
     /* a product of biases takes two steps */
     static constexpr int turns = Lds::half_biases ? 2 : 1;
-    static constexpr int pieces = 2 * Rows / tile_threads;
+    static constexpr int pieces = 2 * Cut::tile_rows / tile_threads;
 
     const u8 *base; /* of the tile */
     u32 row[pieces];
+    PartOfRow part[pieces];
     typename F::Raw in[pieces];
 
-    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows) : base(x)
+    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows, RowParts parts)
+        : base(x)
     {
         UNROLL
-        for (int p = 0; p < pieces; p++)
-            row[p] = (u32)(min_of(tile_thread() / 2 + p * 64, nrows - 1) *
-                               row_bytes +
-                           tile_thread() % 2 * F::bytes);
+        for (int p = 0; p < pieces; p++) {
+            const int r = tile_thread() / 2 + p * 64;
+
+            row[p] = (u32)(min_of(Cut::row(r), nrows - 1) * row_bytes +
+                           (Cut::is_cut ? 0 : tile_thread() % 2 * F::bytes));
+            part[p] = parts.part(Cut::part_of_row(r));
+        }
     }
 
     template <int Turn> DEV_MEMBER void load(int step, int nblocks)
     {
         const int piece = tile_thread() % 2;
 
-        if (2 * step + 1 == nblocks)
+        if (!Cut::is_cut && 2 * step + 1 == nblocks)
             one_back(row, F::bytes, [=](int) { return piece == 1; });
         step = min_of(step, Step::count(nblocks) - 1);
+        if constexpr (Cut::is_cut) {
+            UNROLL
+            for (int p = 0; p < pieces; p++)
+                in[p] = F::template load<P>(
+                    base + row[p] + part[p].block(2 * step + piece) * F::bytes,
+                    0);
+            return;
+        }
 
         const u8 *at = same_in_all(base + (size_t)(2 * step) * F::bytes);
 
@@ -114,25 +127,31 @@ struct StepRows<F, Rows, Lds, P, true> {
     }
 };
 
-template <class F, int Rows, class Lds, BlockPlace P>
-struct StepRows<F, Rows, Lds, P, false> {
+template <class F, class Cut, class Lds, BlockPlace P>
+struct StepRows<F, Cut, Lds, P, false> {
     static constexpr int turns = 4;
-    static constexpr int pieces = 2 * Rows / tile_threads;
+    static constexpr int pieces = 2 * Cut::tile_rows / tile_threads;
 
     const u8 *base; /* of the tile */
     u32 from[pieces];
     u32 own; /* the row whose head this thread loads, if any */
+    PartOfRow part[pieces], own_part;
     typename F::Bytes in[pieces];
     typename F::Head head;
 
-    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows) : base(x)
+    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows, RowParts parts)
+        : base(x)
     {
         UNROLL
-        for (int p = 0; p < pieces; p++)
-            from[p] = (u32)(min_of(tile_thread() / 2 + p * 64, nrows - 1) *
-                                row_bytes +
+        for (int p = 0; p < pieces; p++) {
+            const int r = tile_thread() / 2 + p * 64;
+
+            from[p] = (u32)(min_of(Cut::row(r), nrows - 1) * row_bytes +
                             tile_thread() % 2 * 16);
-        own = (u32)(min_of(own_row(), nrows - 1) * row_bytes);
+            part[p] = parts.part(Cut::part_of_row(r));
+        }
+        own = (u32)(min_of(Cut::row(own_row()), nrows - 1) * row_bytes);
+        own_part = parts.part(Cut::part_of_row(own_row()));
     }
 
     static DEV_MEMBER int own_row()
@@ -144,11 +163,14 @@ struct StepRows<F, Rows, Lds, P, false> {
     template <int Turn> DEV_MEMBER void load(int step, int nblocks)
     {
         const int block = min_of(step / turns, nblocks - 1);
-        const u8 *at = same_in_all(base + (size_t)block * F::bytes);
+        const u8 *at =
+            Cut::is_cut ? base : same_in_all(base + (size_t)block * F::bytes);
 
         UNROLL
         for (int p = 0; p < pieces; p++) {
-            const u32 mine = in_place(from[p]);
+            const u32 mine = Cut::is_cut
+                                 ? from[p] + part[p].block(block) * F::bytes
+                                 : in_place(from[p]);
 
             if (Turn == 0) /* of both pieces */
                 F::template load_row<P>(in[p],
@@ -156,7 +178,9 @@ struct StepRows<F, Rows, Lds, P, false> {
             F::template load_piece<Turn, P>(in[p], at + mine);
         }
         if (Turn == 0)
-            head.template load<P>(at + in_place(own));
+            head.template load<P>(
+                at + (Cut::is_cut ? own + own_part.block(block) * F::bytes
+                                  : in_place(own)));
     }
 
     template <int Turn> DEV_MEMBER void store(Lds &lds, int, int)
@@ -179,16 +203,15 @@ struct StepRows<F, Rows, Lds, P, false> {
 
 /* ---- the loop ---- */
 
-template <class F, int Rows, int Cols, BlockPlace P, class Columns,
+template <class F, class Cut, class Lds, BlockPlace P, class Columns,
           class Product>
 struct TileSteps {
-    typedef TileLds<F, Rows, Cols> Lds;
-    typedef StepRows<F, Rows, Lds, P> Weights;
+    typedef StepRows<F, Cut, Lds, P> Weights;
     static constexpr int turns = Weights::turns;
 
     Weights rows;
     Columns columns;
-    int nblocks, steps, step;
+    int nblocks, steps, step; /* blocks and steps of a part */
 
     DEV_MEMBER void run(Lds &lds, Product &product)
     {
@@ -237,10 +260,11 @@ struct TileSteps {
     }
 };
 
-template <class F, int Rows, int Cols, BlockPlace P, class Columns,
+template <class F, int Rows, int Cols, int Parts, BlockPlace P, class Columns,
           class Product>
 struct SteppedTile {
     typedef TileLds<F, Rows, Cols> Lds;
+    typedef TileCut<Rows, Cols, Parts> Cut;
 
     /* as Tile::run() */
     static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
@@ -248,18 +272,24 @@ struct SteppedTile {
                                int y_cols, size_t y_stride, int dst_stride)
     {
         const size_t row_bytes = (size_t)nblocks * F::bytes;
-        const int steps = TileStep<F>::count(nblocks);
+        const RowParts parts = parts_of_row<F, Parts>(nblocks);
+        const int steps = TileStep<F>::count(parts.blocks);
         Product product(tile_thread());
-        TileSteps<F, Rows, Cols, P, Columns, Product> turns{
-            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0},
-            {y, y_stride, col0, y_cols},
-            nblocks,
+        TileSteps<F, Cut, Lds, P, Columns, Product> turns{
+            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0,
+             parts},
+            {y, y_stride, col0, y_cols, parts},
+            parts.blocks,
             steps,
             0};
 
         if (steps > 0)
             turns.run(lds, product);
-        product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
+        if constexpr (Cut::is_cut)
+            store_parts<Cut>(lds, product, dst, row0, col0,
+                             min_of(x_rows, dst_stride), y_cols, dst_stride);
+        else
+            product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
         if constexpr (Lds::asks_finite)
             return product.all_finite();
         else

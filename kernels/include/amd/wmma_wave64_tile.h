@@ -9,22 +9,31 @@
  * in for a missing block, as in StepRows, where the scale is then zero: if the
  * stand-in is not finite, the result is not finite anyway.
  */
-template <class F, int Rows, int Cols> struct WideColumns {
+template <class F, int Rows, int Cols, int Parts = 1> struct WideColumns {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
+    typedef TileCut<Rows, Cols, Parts> Cut;
     static constexpr int blocks = 2 * Cols / tile_threads;
 
     const u8 *base;   /* the tile's, equal in all threads */
     u32 from[blocks]; /* offsets from base */
+    PartOfRow part[blocks];
     Words<Q8_1::words> in[blocks];
 
-    DEV_MEMBER WideColumns(const u8 *y, size_t stride, int col0, int ncols)
+    DEV_MEMBER WideColumns(const u8 *y, size_t stride, int col0, int ncols,
+                           RowParts parts)
         : base(y + stride * (size_t)col0)
     {
         UNROLL
-        for (int p = 0; p < blocks; p++)
-            from[p] = (u32)(min_of(column(p), ncols - 1 - col0) * (int)stride +
-                            Step::column_block(0, which()) * Q8_1::bytes);
+        for (int p = 0; p < blocks; p++) {
+            const int c = column(p);
+
+            from[p] =
+                (u32)(min_of(Cut::column(c), ncols - 1 - col0) * (int)stride +
+                      (Cut::is_cut ? 0 : Step::column_block(0, which())) *
+                          Q8_1::bytes);
+            part[p] = parts.part(Cut::part_of_column(c), F::elems / 32);
+        }
     }
 
     static DEV_MEMBER int column(int p)
@@ -38,6 +47,16 @@ template <class F, int Rows, int Cols> struct WideColumns {
 
     DEV_MEMBER void load(int step, int nblocks)
     {
+        if constexpr (Cut::is_cut) {
+            step = min_of(step, Step::count(nblocks) - 1);
+            UNROLL
+            for (int p = 0; p < blocks; p++)
+                in[p] = load_words<Q8_1::words, Access::word>(
+                    base + from[p] +
+                    part[p].block(Step::column_block(step, which())) *
+                        Q8_1::bytes);
+            return;
+        }
         if (Step::legacy && 2 * step + 1 == nblocks)
             one_back(from, Q8_1::bytes, [=](int) { return which() == 1; });
 
@@ -55,14 +74,15 @@ template <class F, int Rows, int Cols> struct WideColumns {
         for (int p = 0; p < blocks; p++) {
             const u32(&w)[Q8_1::words] = in[p].w;
             const int at = which() * Lds::col_slot + tile_column(column(p));
-            const float d = half_to_float(w[0]);
+            const u32 head = head_of(p, step);
+            const float d = half_to_float(head);
 
             store_column<F>(lds.y + p * (tile_threads / 2) * tile_stride,
                             tile_thread() / 2, which(), w + 1);
             lds.y_scale[at] = d;
             if constexpr (Lds::halves)
                 store_half(lds.y_half, Lds::y_half_slot, column(p),
-                           step % Lds::half_turns, which(), w[0] >> 16,
+                           step % Lds::half_turns, which(), head >> 16,
                            Lds::step_biases && 2 * step + 2 >= nblocks);
             if constexpr (Lds::own_biases) {
                 UNROLL
@@ -78,16 +98,26 @@ template <class F, int Rows, int Cols> struct WideColumns {
             }
         }
     }
+
+    /* d and s; a missing block of a part has none */
+    DEV_MEMBER u32 head_of(int p, int step) const
+    {
+        if (Cut::is_cut && !part[p].has(Step::column_block(step, which())))
+            return 0;
+        return in[p].w[0];
+    }
 };
 
-template <class F, int Rows, int Cols>
-struct WideUnit : TileUnit<F, Rows, Cols> {
-    typedef TileUnit<F, Rows, Cols> Base;
+template <class F, int Rows, int Cols, int Parts = 1>
+struct WideUnit : TileUnit<F, Rows, Cols, Parts> {
+    typedef TileUnit<F, Rows, Cols, Parts> Base;
     typedef TileLds<F, Rows, Cols> Lds;
     typedef Unit<f16> Halves;
 
     using Base::acc;
     using Base::col0;
+    using Base::first_of;
+    using Base::held;
     using Base::lane;
     using Base::ncols;
     using Base::nrows;
@@ -117,10 +147,10 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
      * adds a block's minima, and half of its pieces exist. */
     DEV_MEMBER void add_minima(const Lds &lds)
     {
-        typename Halves::A y[ncols];
+        typename Halves::A y[held];
 
         UNROLL
-        for (int j = 0; j < ncols; j++)
+        for (int j = 0; j < held; j++)
             y[j] = steps_of(lds.y_half, Lds::y_half_slot, col0 + 16 * j);
         UNROLL
         for (int i = 0; i < nrows; i++) {
@@ -131,8 +161,8 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
 
             UNROLL
             for (int j = 0; j < ncols; j++) {
-                const typename Halves::D sum =
-                    Halves::multiply_part(typename Halves::D{}, y[j], x, 0);
+                const typename Halves::D sum = Halves::multiply_part(
+                    typename Halves::D{}, y[first_of(i) + j], x, 0);
 
                 acc[i][j] = Base::fused(bits_as<typename Base::Floats>(sum),
                                         -least, acc[i][j]);
@@ -157,6 +187,7 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
     }
 };
 
-template <class F, int Rows, int Cols, BlockPlace P>
-using WideTile = SteppedTile<F, Rows, Cols, P, WideColumns<F, Rows, Cols>,
-                             WideUnit<F, Rows, Cols>>;
+template <class F, int Rows, int Cols, BlockPlace P, int Parts>
+using WideTile =
+    SteppedTile<F, Rows, Cols, Parts, P, WideColumns<F, Rows, Cols, Parts>,
+                WideUnit<F, Rows, Cols, Parts>>;

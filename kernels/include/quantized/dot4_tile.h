@@ -8,14 +8,16 @@
  * col_threads-th column, so that the 8 x 4 threads of a warp are neighbours.
  * Rows are taken in batches that stay in registers while all columns pass.
  */
-template <class F, int Rows, int Cols> struct TileDot {
+template <class F, int Rows, int Cols, int Parts = 1> struct TileDot {
     typedef TileLds<F, Rows, Cols> Lds;
+    typedef TileCut<Rows, Cols, Parts> Cut;
 
-    static constexpr int row_threads = Rows == 128 ? 16 : 8;
-    static constexpr int col_threads = 128 / row_threads;
-    static constexpr int nrows = Rows / row_threads;
-    static constexpr int ncols = Cols / col_threads;
-    static constexpr int batch = 4;
+    static constexpr int part_threads = 128 / Parts;
+    static constexpr int row_threads = Parts == 1 && Rows == 128 ? 16 : 8;
+    static constexpr int col_threads = part_threads / row_threads;
+    static constexpr int nrows = Cut::rows / row_threads;
+    static constexpr int ncols = Cut::cols / col_threads;
+    static constexpr int batch = nrows < 4 ? nrows : 4;
     static constexpr int scales = TileStep<F>::scales;
     static constexpr int biases = TileStep<F>::biases;
 
@@ -24,10 +26,11 @@ template <class F, int Rows, int Cols> struct TileDot {
 
     DEV_MEMBER explicit TileDot(int tid)
     {
-        const int warp = tid / 32, lane = tid % 32;
+        const int part = Parts > 1 ? tid / part_threads : 0;
+        const int warp = (tid - part * part_threads) / 32, lane = tid % 32;
 
-        row0 = lane % 8 + warp % (row_threads / 8) * 8;
-        col0 = lane / 8 + warp / (row_threads / 8) * 4;
+        row0 = lane % 8 + warp % (row_threads / 8) * 8 + part * Cut::rows;
+        col0 = lane / 8 + warp / (row_threads / 8) * 4 + part * Cut::cols;
         UNROLL
         for (int i = 0; i < nrows; i++) {
             UNROLL

@@ -33,7 +33,7 @@ DEV const u8 *same_in_all(const u8 *at)
  * come from LDS, 16 bytes to a lane for four results.
  */
 
-template <class F, int Rows, int Cols> struct TileUnit {
+template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
     typedef TileLds<F, Rows, Cols> Lds;
     typedef Unit<i8> U;
     typedef float Floats __attribute__((ext_vector_type(U::results)));
@@ -41,10 +41,13 @@ template <class F, int Rows, int Cols> struct TileUnit {
     static constexpr int results = (int)U::results;
     static constexpr int wave = (int)matrix_wave;
     static constexpr int waves = 128 / wave;
-    static constexpr int ncols = wave / 16; /* units */
-    static constexpr int waves_across = Cols / (16 * ncols);
+    static constexpr int ncols = Parts > 1 ? 1 : wave / 16; /* units */
+    static constexpr int waves_across = Parts > 1 ? 1 : Cols / (16 * ncols);
     static constexpr int waves_down = waves / waves_across;
     static constexpr int nrows = Rows / waves_down / 16;
+    /* units of columns that a wave reads: of each of its parts */
+    static constexpr int held = Parts > 1 ? Parts / waves_down : ncols;
+    static_assert(Parts == 1 || Cols / Parts == 16, "a unit to a part");
     /* Q8_1 blocks in the pieces of a lane, halves that have a scale each */
     static constexpr int unit_blocks = (int)U::k / 32;
     static constexpr int scales = TileStep<F>::scales;
@@ -59,7 +62,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
         lane = tid % wave;
         row0 = which / waves_across * nrows * 16;
-        col0 = which % waves_across * ncols * 16;
+        col0 = (Parts > 1 ? which : which % waves_across) * held * 16;
         UNROLL
         for (int i = 0; i < nrows; i++) {
             UNROLL
@@ -68,16 +71,23 @@ template <class F, int Rows, int Cols> struct TileUnit {
         }
     }
 
+    /* the first of the units of columns by which unit i of rows is
+     * multiplied */
+    static DEV_MEMBER constexpr int first_of(int i)
+    {
+        return Parts > 1 ? i * held / nrows : 0;
+    }
+
     /* adds the products of both Q8_1 blocks of a step */
     DEV_MEMBER void multiply(const Lds &lds)
     {
         UNROLL
         for (int first = 0; first < 2; first += unit_blocks) {
-            typename U::A y[ncols];
+            typename U::A y[held];
             typename U::B x[nrows];
 
             UNROLL
-            for (int j = 0; j < ncols; j++)
+            for (int j = 0; j < held; j++)
                 y[j] = typename U::A(fetch(lds.y, col0 + 16 * j, first));
             UNROLL
             for (int i = 0; i < nrows; i++)
@@ -114,7 +124,8 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 UNROLL
                 for (int i = 0; i < nrows; i++)
                     fn(row0 + 16 * i + (int)U::col((u32)e),
-                       col0 + 16 * j + (int)U::row((u32)e), acc[i][j][e]);
+                       col0 + 16 * (first_of(i) + j) + (int)U::row((u32)e),
+                       acc[i][j][e]);
             }
         }
     }
@@ -204,11 +215,11 @@ template <class F, int Rows, int Cols> struct TileUnit {
     }
 
     /* a number for each column of the lane's results in each unit */
-    DEV_MEMBER void read_columns(Floats (&v)[ncols], const float *from) const
+    DEV_MEMBER void read_columns(Floats (&v)[held], const float *from) const
     {
         from += col0 + first_result();
         UNROLL
-        for (int j = 0; j < ncols; j++) {
+        for (int j = 0; j < held; j++) {
             UNROLL
             for (int e = 0; e < results; e += 4) {
                 const Pack<float, 4> some = load_pack<4>(from + 16 * j + e);
@@ -221,7 +232,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
     }
 
     /* scales of the columns in block `which` of the step */
-    DEV_MEMBER void read_scales(Floats (&v)[ncols], const Lds &lds,
+    DEV_MEMBER void read_scales(Floats (&v)[held], const Lds &lds,
                                 int which) const
     {
         read_columns(v, lds.y_scale + which * Lds::col_slot);
@@ -231,7 +242,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
                                    const typename U::A *y, int first, int b)
     {
         const int which = first + b;
-        Floats y_scale[ncols];
+        Floats y_scale[held];
 
         read_scales(y_scale, lds, which);
         UNROLL
@@ -249,13 +260,14 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
                 UNROLL
                 for (int j = 0; j < ncols; j++)
-                    part[j] = fused(dot(x[i], y[j], first, b, s), (Floats)scale,
-                                    less);
+                    part[j] = fused(dot(x[i], y[first_of(i) + j], first, b, s),
+                                    (Floats)scale, less);
                 if (KPK_WMMA) /* so that the next instructions issue in pairs */
                     schedule_fence();
                 UNROLL
                 for (int j = 0; j < ncols; j++)
-                    acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
+                    acc[i][j] =
+                        fused(part[j], y_scale[first_of(i) + j], acc[i][j]);
             }
         }
         if constexpr (Lds::own_biases) {
@@ -275,7 +287,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
     DEV_MEMBER void add_bias(const Lds &lds, int slot)
     {
-        Floats sum[ncols];
+        Floats sum[held];
 
         read_columns(sum, lds.y_sum + slot * Lds::col_slot);
         UNROLL
@@ -285,7 +297,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
             UNROLL
             for (int j = 0; j < ncols; j++)
-                acc[i][j] = fused(x_bias, sum[j], acc[i][j]);
+                acc[i][j] = fused(x_bias, sum[first_of(i) + j], acc[i][j]);
         }
     }
 
@@ -295,10 +307,10 @@ template <class F, int Rows, int Cols> struct TileUnit {
     DEV_MEMBER void add_biases(const Lds &lds)
     {
         typedef Unit<f16> Halves;
-        typename Halves::A y[ncols];
+        typename Halves::A y[held];
 
         UNROLL
-        for (int j = 0; j < ncols; j++)
+        for (int j = 0; j < held; j++)
             y[j] = typename Halves::A([&](u32 c, u32 piece) {
                 return half_piece(lds.y_half, Lds::y_half_slot,
                                   col0 + 16 * j + (int)c, (int)piece);
@@ -315,9 +327,9 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 typename Halves::D d = bits_as<typename Halves::D>(acc[i][j]);
 
                 if (tile_has_quarters) /* half of the pieces exist */
-                    d = Halves::multiply_part(d, y[j], x, 0);
+                    d = Halves::multiply_part(d, y[first_of(i) + j], x, 0);
                 else
-                    Halves::multiply(d, y[j], x);
+                    Halves::multiply(d, y[first_of(i) + j], x);
                 acc[i][j] = bits_as<Floats>(d);
             }
         }

@@ -3,6 +3,7 @@
 
 #include "quantized/chunk_dot.h"
 #include "quantized/dot4_tile.h"
+#include "quantized/few_columns.h"
 #include "quantized/matrix_unit_tile.h"
 #if KPK_MFMA
 #include "amd/mfma_tile.h"
@@ -26,27 +27,33 @@
  * count as zeros and are not read.
  */
 #if KPK_MFMA || KPK_WMMA
-template <class F, int Rows, int Cols>
-using TileProduct = TileUnit<F, Rows, Cols>;
+template <class F, int Rows, int Cols, int Parts>
+using TileProduct = TileUnit<F, Rows, Cols, Parts>;
 #else
-template <class F, int Rows, int Cols>
-using TileProduct = TileDot<F, Rows, Cols>;
+template <class F, int Rows, int Cols, int Parts>
+using TileProduct = TileDot<F, Rows, Cols, Parts>;
 #endif
 
 /* A step of columns on its way to LDS: whole blocks, two to a column. */
-template <class F, int Rows, int Cols> struct TileColumns {
+template <class F, int Rows, int Cols, int Parts> struct TileColumns {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
+    typedef TileCut<Rows, Cols, Parts> Cut;
     static constexpr int blocks = 2 * Cols / tile_threads;
 
     const u8 *col[blocks];
+    PartOfRow part[blocks];
     Words<Q8_1::words> in[blocks];
 
-    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols)
+    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols,
+                           RowParts parts)
     {
         UNROLL
-        for (int p = 0; p < blocks; p++)
-            col[p] = y + stride * min_of(col0 + column(p), ncols - 1);
+        for (int p = 0; p < blocks; p++) {
+            col[p] =
+                y + stride * min_of(col0 + Cut::column(column(p)), ncols - 1);
+            part[p] = parts.part(Cut::part_of_column(column(p)), F::elems / 32);
+        }
     }
 
     static DEV_MEMBER int column(int p)
@@ -60,7 +67,9 @@ template <class F, int Rows, int Cols> struct TileColumns {
         for (int p = 0; p < blocks; p++) {
             int block = Step::column_block(step, tile_thread() % 2);
 
-            if (Step::legacy)
+            if (Cut::is_cut)
+                block = (int)part[p].block(block);
+            else if (Step::legacy)
                 block = block < nblocks ? block : nblocks - 1;
             in[p] = load_words<Q8_1::words, Access::word>(
                 col[p] + (size_t)block * Q8_1::bytes);
@@ -74,7 +83,9 @@ template <class F, int Rows, int Cols> struct TileColumns {
             const int col = column(p), which = tile_thread() % 2;
             const u32(&w)[Q8_1::words] = in[p].w;
             /* a missing block gets scale 0, because 0 * infinity is a NaN */
-            bool present = !Step::legacy || 2 * step + which < nblocks;
+            bool present = Cut::is_cut
+                               ? part[p].has(Step::column_block(step, which))
+                               : !Step::legacy || 2 * step + which < nblocks;
             const float d = present ? half_to_float(w[0]) : 0.0f;
             const int place = tile_column(col);
 
@@ -102,14 +113,16 @@ template <class F, int Rows, int Cols> struct TileColumns {
     }
 };
 
-template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
+template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
+    typedef TileCut<Rows, Cols, Parts> Cut;
 
     static constexpr int pieces = 2 * Rows / tile_threads;
 
     /* a step's weights on their way to LDS */
     struct Incoming {
+        PartOfRow part[pieces];
         typename F::Raw x[pieces];
     };
 
@@ -118,6 +131,17 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
                                 const u32 (&row)[pieces], int nblocks)
     {
         const int first = Step::block(step, 0), piece = tid % 2;
+
+        if constexpr (Cut::is_cut) {
+            UNROLL
+            for (int p = 0; p < pieces; p++)
+                in.x[p] = F::template load<P>(
+                    at + row[p] +
+                        in.part[p].block(Step::block(step, piece)) * F::bytes,
+                    Step::chunk(step, piece));
+            return;
+        }
+
         const u32 next =
             Step::legacy && piece && first + 1 < nblocks ? F::bytes : 0;
 
@@ -180,18 +204,24 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
     {
         const int tid = tile_thread();
         const size_t row_bytes = (size_t)nblocks * F::bytes;
-        const int steps = Step::count(nblocks);
+        const RowParts parts = parts_of_row<F, Parts>(nblocks);
+        const int steps = Step::count(parts.blocks);
         const u8 *from = x + row_bytes * (size_t)row0;
         u32 row[pieces]; /* bytes; 128 rows have less than 2^32 */
-        TileColumns<F, Rows, Cols> columns(y, y_stride, col0, y_cols);
-        TileProduct<F, Rows, Cols> product(tid);
+        TileColumns<F, Rows, Cols, Parts> columns(y, y_stride, col0, y_cols,
+                                                  parts);
+        TileProduct<F, Rows, Cols, Parts> product(tid);
         Incoming in;
 
         UNROLL
-        for (int p = 0; p < pieces; p++)
+        for (int p = 0; p < pieces; p++) {
+            const int r = (tid + p * tile_threads) / 2;
+
             row[p] =
-                (u32)(min_of((tid + p * tile_threads) / 2, x_rows - 1 - row0) *
-                      (int)row_bytes);
+                (u32)(min_of(Cut::row(r), x_rows - 1 - row0) * (int)row_bytes);
+            in.part[p] = parts.part(Cut::part_of_row(r));
+        }
+        nblocks = parts.blocks;
         if (steps > 0) {
             load(in, tid, 0, from, row, nblocks);
             columns.load(0, nblocks);
@@ -212,13 +242,17 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             __syncthreads();
         }
 
-        product.each([&](int r, int c, float sum) {
-            r += row0, c += col0;
-            if constexpr (Lds::step_biases)
-                sum *= Lds::unit();
-            if (r < x_rows && r < dst_stride && c < y_cols)
-                dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum;
-        });
+        if constexpr (Cut::is_cut)
+            store_parts<Cut>(lds, product, dst, row0, col0,
+                             min_of(x_rows, dst_stride), y_cols, dst_stride);
+        else
+            product.each([&](int r, int c, float sum) {
+                r += row0, c += col0;
+                if constexpr (Lds::step_biases)
+                    sum *= Lds::unit();
+                if (r < x_rows && r < dst_stride && c < y_cols)
+                    dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum;
+            });
         if constexpr (Lds::asks_finite)
             return product.all_finite();
         else
@@ -230,23 +264,23 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
 template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
 #if KPK_WMMA_WIDE
     typedef typename ForTile<F>::type Form;
-    template <int Rows, int Cols, BlockPlace P>
-    using Of = WideTile<F, Rows, Cols, P>;
+    template <int Rows, int Cols, BlockPlace P, int Parts>
+    using Of = WideTile<F, Rows, Cols, P, Parts>;
 #else
 #if KPK_WMMA
     typedef typename ForCodes<F>::type Form;
 #else
     typedef F Form;
 #endif
-    template <int Rows, int Cols, BlockPlace P>
-    using Of = Tile<F, Rows, Cols, P>;
+    template <int Rows, int Cols, BlockPlace P, int Parts>
+    using Of = Tile<F, Rows, Cols, P, Parts>;
 #endif
 };
 #if KPK_MFMA
 template <class F> struct TileWay<F, true> {
     typedef typename ForTile<F>::type Form;
-    template <int Rows, int Cols, BlockPlace P>
-    using Of = RawTile<F, Rows, Cols, P>;
+    template <int Rows, int Cols, BlockPlace P, int Parts>
+    using Of = RawTile<F, Rows, Cols, P, Parts>;
 };
 #endif
 
@@ -256,7 +290,7 @@ struct MatMul {
     float *dst; /* [column, row] */
     int nblocks, nrows, ncols, dst_stride;
     size_t y_stride; /* bytes from column to column */
-    int row0, col0;
+    int row0, col0, rows;
 };
 
 /* Cols / Passes columns at a time; P: of x. Whether this thread's results are
@@ -271,7 +305,7 @@ DEV bool mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
         const int col0 = m.col0 + pass * (Cols / Passes);
 
         if (col0 < m.ncols)
-            finite &= TileWay<F>::template Of<Rows, Cols / Passes, P>::run(
+            finite &= TileWay<F>::template Of<Rows, Cols / Passes, P, 1>::run(
                 lds, m.x, m.y, m.dst, m.row0, col0, m.nblocks, m.nrows, m.ncols,
                 m.y_stride, m.dst_stride);
     }
@@ -348,7 +382,7 @@ DEV bool mat_mul_tile(const MatMul &m)
         finite = mat_mul_bulk<F, Rows, each, Cols>(lds.bulk, m);
     return all_are_finite<F>(lds.steps.x, finite);
 }
-#else
+#elif KPK_NVIDIA
 template <class F, int Rows, int Cols, int Passes>
 DEV bool mat_mul_tile(const MatMul &m)
 {
@@ -361,6 +395,43 @@ DEV bool mat_mul_tile(const MatMul &m)
     });
     return all_are_finite<F>(lds.x, finite);
 }
+#else
+template <class F, int Rows, int Cols, int Passes>
+DEV bool mat_mul_tile(const MatMul &m)
+{
+    constexpr int parts = GGUF_FEW_PARTS, few = GGUF_FEW_COLUMNS;
+    typedef TileWay<F> Way;
+    __shared__ union {
+        TileLds<F, Rows, Cols / Passes> all;
+        TileLds<F, Rows, few * parts> few_columns;
+    } lds;
+    bool finite = true;
+
+    if (m.rows == Rows && m.ncols - m.col0 > few) {
+        finite = mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::aligned>(
+            lds.all, m);
+    } else {
+        const int row_end = min_of(m.row0 + m.rows, m.nrows);
+        const int col_end = min_of(m.col0 + Cols, m.ncols);
+        int row0 = m.row0, col0 = m.col0;
+
+        /* several rows of tiles, or several columns; in one loop, so that the
+         * tile is compiled once */
+        NO_UNROLL
+        while (row0 < row_end && col0 < col_end) {
+            finite &=
+                Way::template Of<Rows, few * parts, BlockPlace::aligned,
+                                 parts>::run(lds.few_columns, m.x, m.y, m.dst,
+                                             row0, col0, m.nblocks, m.nrows,
+                                             m.ncols, m.y_stride, m.dst_stride);
+            if (m.rows == Rows)
+                row0 += Rows / parts;
+            else
+                col0 += few;
+        }
+    }
+    return all_are_finite<F>(lds.all.x, finite);
+}
 #endif
 
 /*
@@ -368,10 +439,10 @@ DEV bool mat_mul_tile(const MatMul &m)
  * (chunk_dot.h), 32 threads a result. The others are infinite or no numbers
  * because a weight or a scale is.
  */
-template <class F, int Rows, int Cols> DEV void redo_columns(const MatMul &m)
+template <class F, int Cols> DEV void redo_columns(const MatMul &m)
 {
     const size_t row_bytes = (size_t)m.nblocks * F::bytes;
-    const int rows = min_of(min_of(m.nrows, m.dst_stride) - m.row0, Rows);
+    const int rows = min_of(min_of(m.nrows, m.dst_stride) - m.row0, m.rows);
     const int end = min_of(m.ncols, m.col0 + Cols);
 
     NO_UNROLL
@@ -396,12 +467,19 @@ template <class F, int Rows, int Cols> DEV void redo_columns(const MatMul &m)
 /*
  * The kernel: dst[col * nrows_dst + row]. Workgroup (bx, by) owns the Rows rows
  * from bx * Rows and the Cols columns from by * Cols; where that is more than
- * 64 results a thread, it takes the columns in Passes.
+ * 64 results a thread, it takes the columns in Passes. On AMD few columns, or
+ * the few that are left, have a tile of their own (TileCut). A grid of up to
+ * GGUF_FINE_COLUMNS columns may be as fine as the rows of this tile: a
+ * workgroup then takes its columns a tile after the other.
  */
 template <class F, int Rows, int Cols, int Passes>
 DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                  int nrows_x, int ncols_y, int nrows_y, int nrows_dst)
 {
+    constexpr int fine = Rows / GGUF_FEW_PARTS;
+    const bool is_fine = !KPK_NVIDIA && ncols_y <= GGUF_FINE_COLUMNS &&
+                         (i32)gridDim.x >= (nrows_x + fine - 1) / fine;
+    const int rows = is_fine ? fine : Rows;
     const MatMul m = {static_cast<const u8 *>(vx),
                       static_cast<const u8 *>(vy),
                       dst,
@@ -410,8 +488,9 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                       ncols_y,
                       nrows_dst,
                       (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes,
-                      (int)blockIdx.x * Rows,
-                      (int)blockIdx.y * Cols};
+                      (int)blockIdx.x * rows,
+                      (int)blockIdx.y * Cols,
+                      rows};
 
     typedef typename TileWay<F>::Form Form;
     /* raw tiles have registers for 128 results a thread */
@@ -424,5 +503,5 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
 
     if constexpr (F::tile_bias == Bias::stored_sum)
         if (!finite)
-            redo_columns<F, Rows, Cols>(m);
+            redo_columns<F, Cols>(m);
 }

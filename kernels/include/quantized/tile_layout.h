@@ -60,6 +60,73 @@ DEV int tile_thread()
     return (int)(threadIdx.y * 32 + threadIdx.x);
 }
 
+/*
+ * A tile of few columns cuts K into Parts. It has its rows once for each part,
+ * with the part's weights, and its columns likewise: tile row r is row
+ * r % rows in part r / rows, and tile column c is column c % cols in part
+ * c / cols. A part's rows are multiplied by the columns of the same part, and
+ * the parts' sums are added at the end (store_parts()). So few rows fill the
+ * threads of a workgroup, and a product has enough workgroups for a GPU.
+ */
+template <int Rows, int Cols, int Parts> struct TileCut {
+    static constexpr bool is_cut = Parts > 1;
+    static constexpr int tile_rows = Rows, rows = Rows / Parts;
+    static constexpr int cols = Cols / Parts, parts = Parts;
+
+    static DEV_MEMBER int row(int tile_row)
+    {
+        return Parts == 1 ? tile_row : tile_row % rows;
+    }
+    static DEV_MEMBER int part_of_row(int tile_row)
+    {
+        return Parts == 1 ? 0 : tile_row / rows;
+    }
+    static DEV_MEMBER int column(int tile_column)
+    {
+        return Parts == 1 ? tile_column : tile_column % cols;
+    }
+    static DEV_MEMBER int part_of_column(int tile_column)
+    {
+        return Parts == 1 ? 0 : tile_column / cols;
+    }
+};
+
+/* The blocks of a part, from block `first` of a row on. Blocks behind the end
+ * of the row are missing; its last block stands in for them. */
+struct PartOfRow {
+    int first, total;
+
+    DEV_MEMBER u32 block(int i) const
+    {
+        return (u32)min_of(first + i, total - 1);
+    }
+    DEV_MEMBER bool has(int i) const
+    {
+        return first + i < total;
+    }
+};
+
+/* How K is cut: `blocks` in each of the parts of a row of `total` blocks. */
+struct RowParts {
+    int blocks, total;
+
+    /* part i; each block counts as `each` */
+    DEV_MEMBER PartOfRow part(int i, int each = 1) const
+    {
+        return {i * blocks * each, total * each};
+    }
+};
+
+/* A part is whole steps. */
+template <class F, int Parts> DEV RowParts parts_of_row(int nblocks)
+{
+    constexpr int unit = Parts > 1 && TileStep<F>::legacy ? 2 : 1;
+
+    if (Parts == 1)
+        return {nblocks, nblocks};
+    return {(nblocks + unit * Parts - 1) / (unit * Parts) * unit, nblocks};
+}
+
 /* Whether matrix instructions multiply the tiles (matrix_unit_tile.h), not
  * dot4(); whether they are WMMA. */
 #if KPK_MFMA || KPK_WMMA
@@ -358,6 +425,38 @@ DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
     if (last)
         for (int k = step + 1; k < tile_bias_steps; k++)
             half[k * slot + at] = 0;
+}
+
+/*
+ * Adds the parts' sums and stores the part of the tile that exists, of the
+ * matrix's x_rows rows and y_cols columns. Overwrites lds.
+ */
+template <class Cut, class Lds, class Product>
+DEV void store_parts(Lds &lds, const Product &product, float *dst, int row0,
+                     int col0, int x_rows, int y_cols, int dst_stride)
+{
+    constexpr int results = Cut::rows * Cut::cols;
+    float *sums = reinterpret_cast<float *>(&lds);
+
+    static_assert(sizeof(float) * Cut::parts * results <= sizeof(Lds));
+    __syncthreads();
+    product.each([&](int r, int c, float sum) {
+        sums[r / Cut::rows * results + c % Cut::cols * Cut::rows +
+             r % Cut::rows] = sum;
+    });
+    __syncthreads();
+    UNROLL
+    for (int i = tile_thread(); i < results; i += tile_threads) {
+        const int r = row0 + i % Cut::rows, c = col0 + i / Cut::rows;
+        float sum = 0;
+
+        UNROLL
+        for (int p = 0; p < Cut::parts; p++)
+            sum += sums[p * results + i];
+        if (r < x_rows && c < y_cols)
+            dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum * Lds::unit();
+    }
+    __syncthreads();
 }
 
 /* The slot for a column's number. A lane reads the numbers for its results in a
