@@ -511,7 +511,8 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
 
         run_product(t, row, &c);
     }
-    for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++)
+    for (size_t i = 0; !p->few_rows && i < sizeof(several) / sizeof(several[0]);
+         i++)
         run_product(t, row, &several[i]);
     for (size_t i = 0;
          has_compact_grids(t, p) && i < sizeof(compact) / sizeof(compact[0]);

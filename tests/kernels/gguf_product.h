@@ -49,6 +49,7 @@ struct product {
     size_t tile_rows; /* for a workgroup */
     size_t tile_cols;
     bool in_blocks; /* the columns' stride is told in blocks; dst is whole */
+    bool few_rows;  /* another format has the cases of very many rows */
 };
 
 struct product_case {

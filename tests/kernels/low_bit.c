@@ -113,20 +113,20 @@ static void run_decoded(struct kt *t, const struct kt_row *row)
 #define DEQUANTIZE(name, id, type, T, threads, elems)                          \
     {"dequantize_block_" #name "_" type, run_dequantize, T, KT_F32,            \
      &(const struct dequantize_shape){GGUF_##id, elems, threads, 1}},
+/* formats differ in how they are decoded, not in who has which rows */
+#define MAT_VEC_OF(name, id, n, rows)                                          \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda" #n, run_mat_vec, KT_F32,         \
+            GGUF_##id, n, rows, n, false, GGUF_##id != GGUF_IQ2_XXS)
 #define FORMAT(name, id, number, elements, bytes, d, m, counts, threads,       \
                elems, join)                                                    \
     DEQUANTIZE(name, id, "f32", KT_F32, threads, elems)                        \
     DEQUANTIZE(name, id, "f16", KT_F16, threads, elems)                        \
     {"get_rows_" #name, run_get_rows, KT_F32, KT_F32,                          \
      &(const struct rows_shape){GGUF_##id, 64, 256}},                          \
-    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda1", run_mat_vec, KT_F32,           \
-            GGUF_##id, 1, 1, 1, false)                                         \
-    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda2", run_mat_vec, KT_F32,           \
-            GGUF_##id, 2, 2, 2, false)                                         \
-    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda4", run_mat_vec, KT_F32,           \
-            GGUF_##id, 4, 2, 4, false)                                         \
-    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda8", run_mat_vec, KT_F32,           \
-            GGUF_##id, 8, 2, 8, false)                                         \
+    MAT_VEC_OF(name, id, 1, 1)                                                 \
+    MAT_VEC_OF(name, id, 2, 2)                                                 \
+    MAT_VEC_OF(name, id, 4, 2)                                                 \
+    MAT_VEC_OF(name, id, 8, 2)                                                 \
     {"mul_mat_" #name "_f32", run_decoded, KT_F32, KT_F32, ID(id)},            \
     {"ggml_get_rows_" #name, ggml_run_get_rows, KT_U8, KT_F32, ID(id)},        \
     {"ggml_mul_mat_" #name "_f32", ggml_run_product, KT_U8, KT_F32, ID(id)},
