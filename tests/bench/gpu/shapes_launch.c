@@ -332,7 +332,10 @@ static const struct format {
                column, experts, counts, threads, elems, join, row_threads,     \
                row_columns, rows, cols, passes)                                \
     {#name, elements, bytes, rows, cols},
-    GGUF_WEIGHTS(FORMAT)
+#define LOW_BIT(name, type, number, elements, bytes, ...)                      \
+    {#name, elements, bytes, 64, 64},
+    GGUF_WEIGHTS(FORMAT) GGUF_LOW_BIT(LOW_BIT)
+#undef LOW_BIT
 #undef FORMAT
 };
 

@@ -501,8 +501,11 @@ static const struct format {
     SPELLED(short, elements, bytes, threads, elems, counts)
 #define FLOATS(name, type, number, bytes, threads, elems, ...)                 \
     SPELLED(name, 1, bytes, threads, elems, elements)
+#define LOW_BIT(name, type, number, elements, bytes, d, m, counts, threads,    \
+                elems, ...)                                                    \
+    SPELLED(name, elements, bytes, threads, elems, counts)
     /* others have f16 in their name, too */
-    GGUF_WEIGHTS(FORMAT) GGUF_FLOAT_WEIGHTS(FLOATS)};
+    GGUF_WEIGHTS(FORMAT) GGUF_LOW_BIT(LOW_BIT) GGUF_FLOAT_WEIGHTS(FLOATS)};
 
 static const struct format *format_of(const char *kernel)
 {
