@@ -171,8 +171,10 @@ static const struct {
     const char *name;
     kpk_comm_options options; /* with which messages of WAY_NBYTES take it */
 } ways[] = {
-    {"_small_", {.small_nbytes = 8000}},
-    {"_medium_", {.small_nbytes = 16, .medium_nbytes = 8000}},
+    {"_small_",
+     {.small_nbytes = 8000, .medium_nbytes = 128, .large_nbytes = 4000}},
+    {"_medium_",
+     {.small_nbytes = 16, .medium_nbytes = 8000, .large_nbytes = 4000}},
     {"_large_",
      {.small_nbytes = 16, .medium_nbytes = 128, .large_nbytes = 4000}},
 };
