@@ -7,7 +7,7 @@ CANDLE_DEVICES ?= gfx942 gfx1100## processors of make check-candle, or card: the
 CANDLE_BACKEND ?= cuda## candle's backend: cuda, unchanged, or kpack, which a patch adds
 CANDLE_READY = $(B)/libkpack.a $(if $(filter card,$(CANDLE_DEVICES)),,sim)
 check-candle: $(CANDLE_READY) ## run candle's GPU tests on kpack (CANDLE_DEVICES=, CANDLE_BACKEND=)
-	@tests/candle/$(if $(filter kpack,$(CANDLE_BACKEND)),upstream/)run.py $(B) $(CANDLE_DEVICES)
+	@tests/candle/$(if $(filter kpack,$(CANDLE_BACKEND)),upstream/own,run).py $(B) $(CANDLE_DEVICES)
 
 CANDLE_TEXTS ?= 1## texts that make check-candle-llama reads
 check-candle-llama: $(CANDLE_READY) ## run a model of make model-data by candle on kpack (CANDLE_DEVICES=, CANDLE_BACKEND=, CANDLE_TEXTS=)

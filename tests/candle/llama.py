@@ -45,10 +45,8 @@ def program(folder, build):
     run.write(os.path.join(folder, "llama", "Cargo.toml"), MANIFEST.format(
         path=os.path.join(run.HERE, "llama.rs"), version=run.VERSION))
     run.workspace(folder, "llama")
-    target = os.path.join(folder, "target")
-    run.cargo(folder, "build", "-p", "llama", env={
-        **os.environ, "KPACK_DIR": build, "CARGO_TARGET_DIR": target})
-    return os.path.join(target, "debug", "llama")
+    run.cargo(folder, "build", "-p", "llama", env=run.environment(build))
+    return os.path.join(build, "candle-target", "debug", "llama")
 
 
 def first_tokens(text):

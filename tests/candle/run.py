@@ -9,10 +9,8 @@ place of cudarc and candle-kernels. DEVICE is a processor that is simulated
 twice (gfx942), or `card`: the machine's GPU. BUILD has libkpack.a and sim/;
 the tests are built in BUILD/candle.
 
-Each test that fails has a row in failing.csv. A failure without a row, and a
-row whose test passes, are failures here.
+judge.py runs them, and holds the results against failing.csv.
 """
-import csv
 import json
 import os
 import re
@@ -20,12 +18,10 @@ import shutil
 import subprocess
 import sys
 
+from judge import CRATES, judge
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERSION = "0.11.1"
-GPU_TESTS = ("gpu", "cuda", "allocates_twice_when_transferring")
-# candle's crates, and what is in the names of their tests that use a GPU
-CRATES = {"candle-core": GPU_TESTS, "candle-nn": GPU_TESTS,
-          "candle-flash-attn": (), "candle-flash-attn-v3": ()}
 # Crates of this folder, in the place of others by these names.
 OURS = ("cudarc", "candle-kernels", "cudaforge")
 # Tests use it, and the published manifest does not name it.
@@ -129,15 +125,20 @@ def lock(folder):
         if not re.match(r'name = "(candle-.*|cudarc)"', text)]))
 
 
-def programs(folder, build, crates, features):
+def environment(build):
+    """candle's workspaces share what Cargo compiles"""
+    return {**os.environ, "KPACK_DIR": build,
+            "CARGO_TARGET_DIR": os.path.join(build, "candle-target")}
+
+
+def programs(folder, build, crates, features, *more):
     """builds candle's tests: a crate's folder, a program and its name, each"""
-    env = {**os.environ, "KPACK_DIR": build,
-           "CARGO_TARGET_DIR": os.path.join(folder, "target")}
     words = ["test", "--no-run", "--features", features, "--lib", "--tests",
              "--message-format", "json-render-diagnostics"]
     for name in crates:
         words += ["-p", name]
-    for line in cargo(folder, *words, env=env,
+    words += more
+    for line in cargo(folder, *words, env=environment(build),
                       stdout=subprocess.PIPE).stdout.splitlines():
         made = json.loads(line)
         if made["reason"] == "compiler-artifact" and made["executable"]:
@@ -145,68 +146,17 @@ def programs(folder, build, crates, features):
             yield crate, made["executable"], made["target"]["name"]
 
 
-def results(crate, program, device, build):
-    """how each GPU test of a program ended, by name, and what they printed"""
-    env = dict(os.environ)
-    if device != "card":
-        env.update(LD_LIBRARY_PATH=os.path.join(build, "sim"),
-                   KPK_SIM_DEVICES=f"{device},{device}")
-    words = [program, *CRATES[os.path.basename(crate)]]
-    listed = subprocess.run([*words, "--list"], cwd=crate, env=env, text=True,
-                            check=True, stdout=subprocess.PIPE).stdout
-    names = re.findall(r"^(\S+): test$", listed, re.M)
-    if not names:
-        return {}, ""
-    ran = subprocess.run([*words, "--test-threads", str(os.cpu_count())],
-                         cwd=crate, env=env, text=True, check=False,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = dict(re.findall(r"^test (\S+) \.\.\. (\w+)$", ran.stdout, re.M))
-    return {name: said.get(name, "no result") for name in names}, ran.stdout
-
-
-def failing(device, folder):
-    """the tests that fail there, with the reasons"""
-    with open(os.path.join(folder, "failing.csv"), encoding="utf-8") as file:
-        rows = csv.DictReader(line for line in file if line[0] != "#")
-        return {row["test"]: row["reason"] for row in rows
-                if row["device"] in ("*", device)}
+def build_tests(build):
+    """candle's tests, by its backend for CUDA"""
+    folder = os.path.join(build, "candle")
+    fetch(folder)
+    workspace(folder)
+    return list(programs(folder, build, CRATES, "candle-core/cuda,candle-nn/cuda"))
 
 
 def main(build, *devices):
     build = os.path.abspath(build)
-    folder = os.path.join(build, "candle")
-    fetch(folder)
-    workspace(folder)
-    return judge(list(programs(folder, build, CRATES,
-                               "candle-core/cuda,candle-nn/cuda")),
-                 build, devices, HERE)
-
-
-def judge(built, build, devices, rows):
-    """runs the programs on each device, and holds the results against failing.csv"""
-    wrong = passed = 0
-    for device in devices or ("gfx942", "gfx1100"):
-        known, good, bad = failing(device, rows), set(), {}
-        for crate, program, target in built:
-            ended, printed = results(crate, program, device, build)
-            place = f"{os.path.basename(crate)}/{target}"
-            ended = {f"{place}/{name}": end for name, end in ended.items()}
-            failed = {name for name, end in ended.items() if end != "ok"}
-            if failed - set(known):
-                print(printed)
-            good |= set(ended) - failed
-            bad.update((name, ended[name]) for name in failed)
-        for name in sorted(bad):
-            print(f"{device}: {name}: {bad[name]}"
-                  + (f", as expected: {known[name]}" if name in known else ""))
-        for name in sorted(set(known) - set(bad)):
-            print(f"{device}: {name}: is in failing.csv, and "
-                  + ("passes" if name in good else "there is no such test"))
-        wrong += len(set(bad) ^ set(known))
-        passed += len(good)
-        print(f"{device}: {len(good)} of {len(good) + len(bad)} tests pass")
-    print(f"{passed} passed, {wrong} failed")
-    return 1 if wrong or not passed else 0
+    return judge(build_tests(build), build, devices, HERE)
 
 
 if __name__ == "__main__":

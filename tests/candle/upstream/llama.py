@@ -7,12 +7,10 @@ As ../llama.py, whose program opens Device::new_kpack() here. Quantized products
 round as the CPU backend's do, so a device may be FAR times as far from weights
 as f32.
 """
-import importlib.util
 import os
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
+import own
 import llama  # ../llama.py
 
 FAR = 1.25
@@ -22,7 +20,7 @@ version = "0.0.0"
 edition = "2021"
 
 [[bin]]
-name = "llama"
+name = "llama-own"
 path = "llama.rs"
 
 [dependencies]
@@ -35,10 +33,6 @@ candle-transformers = "={version}"
 def program(folder, build):
     """builds llama.rs in the workspace of run.py; folder is for the results"""
     os.makedirs(folder, exist_ok=True)
-    spec = importlib.util.spec_from_file_location(
-        "upstream", os.path.join(HERE, "run.py"))
-    upstream = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(upstream)
     run, place = llama.run, os.path.join(build, "candle-kpack")
     os.makedirs(os.path.join(place, "llama"), exist_ok=True)
     with open(os.path.join(run.HERE, "llama.rs"), encoding="utf-8") as file:
@@ -46,11 +40,9 @@ def program(folder, build):
     run.write(os.path.join(place, "llama", "llama.rs"), text)
     run.write(os.path.join(place, "llama", "Cargo.toml"),
               MANIFEST.format(version=run.VERSION))
-    upstream.workspace(run, place, "llama")
-    target = os.path.join(place, "target")
-    run.cargo(place, "build", "-p", "llama", env={
-        **os.environ, "KPACK_DIR": build, "CARGO_TARGET_DIR": target})
-    return os.path.join(target, "debug", "llama")
+    own.workspace(place, "llama")
+    run.cargo(place, "build", "-p", "llama", env=run.environment(build))
+    return os.path.join(build, "candle-target", "debug", "llama-own")
 
 
 if __name__ == "__main__":

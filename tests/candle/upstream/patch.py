@@ -3,13 +3,16 @@
 
 usage: patch.py FOLDER KPACK
 
-FOLDER has candle-core and candle-nn as the registry has them, and KPACK is the
-folder of Rust's crate kpack. Our files are copied in. candle's own are changed
-by rules, so that no line of candle is kept here:
+FOLDER has candle's crates as the registry has them; candle-transformers and
+candle-examples may be missing. KPACK is the folder of Rust's crate kpack. Our files
+are copied in. candle's own are changed by rules, so that no line of candle is kept
+here:
 
 - What candle writes for a variant, a method or a call named after Cuda, it gets
   a second time for Kpack: an arm of a match, a variant of an enum, an item.
 - ADDED has what is not a copy, and the text that it goes before.
+- What the flash attentions have of CUDA goes behind their feature `cuda`, which is
+  on unless it is turned off.
 
 All of it is behind the feature `kpack`. A rule that finds nothing is an error. A
 match without a `_` arm that the rules miss is one for the compiler: it wants an
@@ -23,6 +26,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GATE = '#[cfg(feature = "kpack")]'
+
+FLASH, FLASH_V3 = "candle-flash-attn", "candle-flash-attn-v3"
+TRANSFORMERS, EXAMPLES = "candle-transformers", "candle-examples"
 
 # The files with matches and variants.
 COPIED = (
@@ -61,6 +67,12 @@ pub mod kpack;
     }
 
 """),
+    ("candle-core/src/utils.rs", "pub fn metal_is_available(", """\
+pub fn kpack_is_available() -> bool {
+    cfg!(feature = "kpack")
+}
+
+"""),
     ("candle-core/src/sort.rs", '    #[cfg(feature = "metal")]\n    fn metal_fwd', """\
     @
     fn kpack_fwd(
@@ -83,17 +95,72 @@ pub mod kpack;
     ("candle-nn/src/lib.rs", "pub mod kv_cache;", """@
 mod kpack;
 """),
+    (f"{EXAMPLES}/src/lib.rs", "    if cpu {\n        Ok(Device::Cpu)", """\
+    @
+    if !cpu && !cuda_is_available() {
+        return Device::new_kpack(0);
+    }
+"""),
 ]
 
-# candle-nn's operations: file, the type that has them, how many tensors they take, what is called.
+ATTENTION = """candle::kpack_backend::Attention {{
+            scale: self.softmax_scale,
+            window_left: self.window_size_left,
+            window_right: self.window_size_right,
+            alibi_slopes: self.alibi_slopes.as_ref(),
+            %s
+        }}.forward({args})"""
+SEQUENCES = """sequences: Some(candle::kpack_backend::Sequences {{
+                q: &self.seqlens_q,
+                k: &self.seqlens_k,
+                longest_q: self.max_seqlen_q,
+                longest_k: self.max_seqlen_k,
+                pages: %s,
+                prefix_ranges: %s,
+            }}),
+            softcap: %s,"""
+
+# Operations: file, the type that has them, how many tensors they take, what is called.
 OPERATIONS = [
-    ("ops.rs", "Sigmoid", 1, "sigmoid({args})"),
-    ("ops.rs", "SoftmaxLastDim", 1, "softmax_last_dim({args})"),
-    ("ops.rs", "RmsNorm", 2, "rms_norm({args}, self.eps)"),
-    ("ops.rs", "LayerNorm", 3, "layer_norm({args}, self.eps)"),
-    ("rotary_emb.rs", "RotaryEmbI", 3, "rope_i({args})"),
-    ("rotary_emb.rs", "RotaryEmb", 3, "rope({args})"),
-    ("rotary_emb.rs", "RotaryEmbThd", 3, "rope_thd({args})"),
+    ("candle-nn/src/ops.rs", "Sigmoid", 1, "crate::kpack::sigmoid({args})"),
+    ("candle-nn/src/ops.rs", "SoftmaxLastDim", 1, "crate::kpack::softmax_last_dim({args})"),
+    ("candle-nn/src/ops.rs", "RmsNorm", 2, "crate::kpack::rms_norm({args}, self.eps)"),
+    ("candle-nn/src/ops.rs", "LayerNorm", 3, "crate::kpack::layer_norm({args}, self.eps)"),
+    ("candle-nn/src/rotary_emb.rs", "RotaryEmbI", 3, "crate::kpack::rope_i({args})"),
+    ("candle-nn/src/rotary_emb.rs", "RotaryEmb", 3, "crate::kpack::rope({args})"),
+    ("candle-nn/src/rotary_emb.rs", "RotaryEmbThd", 3, "crate::kpack::rope_thd({args})"),
+    (f"{FLASH}/src/lib.rs", "FlashAttn", 3,
+     ATTENTION % "softcap: self.softcap, sequences: None,"),
+    (f"{FLASH}/src/lib.rs", "FlashAttnVarLen", 3, ATTENTION % (SEQUENCES % (
+        "self.block_table.as_ref().zip(self.page_block_size)", "self.mm_prefix_ranges.as_ref()", "self.softcap"))),
+    (f"{FLASH_V3}/src/lib.rs", "FlashAttn", 3, ATTENTION % "softcap: None, sequences: None,"),
+    (f"{FLASH_V3}/src/lib.rs", "FlashAttnVarLen", 3,
+     "let _ = self.use_gqa_packing; // kpack decides\n" + ATTENTION % (SEQUENCES % ("None", "None", "None"))),
+]
+
+# What lets a flash attention be built without CUDA: file, what is there, what comes in its place.
+WITHOUT_CUDA = [
+    ("Cargo.toml", r'^features = \["cuda"\]\n', ""),
+    ("build.rs", r"^fn main\(\).*\{\n", r"""\g<0>
+    if std::env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        return Ok(());
+    }
+"""),
+    ("src/lib.rs", r"^( *)(mod ffi;|use candle::backend|use candle::cuda_backend|use half::|"
+     r"fn round_multiple|impl Flash|fn cuda_fwd\()", r'\1#[cfg(feature = "cuda")]\n\1\2'),
+    ("src/lib.rs", r"^use candle::\{CpuStorage", r"#[allow(unused_imports)]\n\g<0>"),
+    ("tests/flash_attn_tests.rs", r"Device::new_cuda\(0\)", "gpu()"),
+    ("tests/flash_attn_tests.rs", r"\Z", """
+#[cfg(feature = "cuda")]
+fn gpu() -> candle::Result<Device> {
+    Device::new_cuda(0)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn gpu() -> candle::Result<Device> {
+    Device::new_kpack(0)
+}
+"""),
 ]
 
 # Two tests have numbers for each backend. Ours multiplies as the CPU's does, which they have at hand.
@@ -114,6 +181,13 @@ RAW_ARM = """\
 {indent}Device::Kpack(device) => Storage::Kpack(device.storage_from_bytes(data, dtype)?),
 """
 
+# candle-nn's functions, and their arguments.
+EXPERTS = {
+    "moe_gemm": "input, weights, topk_weights, sorted_token_ids, experts_ids, topk, is_prefill",
+    "moe_gemm_gguf": "input, weights, topk_weights, sorted_token_ids, experts_ids, topk, is_prefill, dtype",
+}
+
+OF_FLASH = 'default = ["cuda"]\ncuda = ["candle/cuda"]\nkpack = ["candle/kpack"]\n'
 MANIFESTS = {
     "candle-core": ('kpack = ["dep:kpack"]\n', """
 [dependencies.kpack]
@@ -122,6 +196,10 @@ features = ["candle"]
 optional = true
 """),
     "candle-nn": ('kpack = ["candle/kpack"]\n', ""),
+    FLASH: (OF_FLASH, ""),
+    FLASH_V3: (OF_FLASH, ""),
+    TRANSFORMERS: ('kpack = ["candle/kpack", "candle-nn/kpack"]\n', ""),
+    EXAMPLES: ('kpack = ["candle/kpack", "candle-nn/kpack", "candle-transformers/kpack"]\n', ""),
 }
 
 
@@ -235,6 +313,9 @@ def items(text, pattern):
 
 def edit(folder, name, change):
     path = os.path.join(folder, name)
+    crate = name.split("/")[0]
+    if crate in (TRANSFORMERS, EXAMPLES) and not os.path.isdir(os.path.join(folder, crate)):
+        return
     with open(path, encoding="utf-8") as file:
         text = file.read()
     try:
@@ -262,7 +343,7 @@ def operation(name, n, call):
     ours = ("    @\n    fn kpack_fwd(\n        &self,\n"
             + "".join(f"        s{i}: &candle::KpackStorage,\n        l{i}: &Layout,\n"
                       for i in tensors)
-            + "    ) -> Result<(candle::KpackStorage, Shape)> {\n        crate::kpack::"
+            + "    ) -> Result<(candle::KpackStorage, Shape)> {\n        "
             + call.format(args=", ".join(f"(s{i}, l{i})" for i in tensors))
             + "\n    }\n\n")
 
@@ -291,6 +372,16 @@ def experts(text):
     if none not in text:
         raise Missing(none)
     text = text.replace("use candle::{Result", "#[allow(unused_imports)]\nuse candle::{Result")
+    for name, args in EXPERTS.items():
+        found = re.search(rf'cfg\(feature = "cuda"\)\]\n(?:#.*\n)*pub fn {name}\([^{{]*\{{\n', text)
+        if not found:
+            raise Missing(f"no {name}")
+        text = text[:found.end()] + f"""\
+    {GATE}
+    if input.device().is_kpack() {{
+        return crate::kpack::moe::{name}({args});
+    }}
+""" + text[found.end():]
     return text.replace(none, '#[cfg(not(any(feature = "cuda", feature = "kpack")))]') + (
         f"\n{ours}\npub use crate::kpack::moe::{{moe_gemm, moe_gemm_gguf}};\n")
 
@@ -298,8 +389,18 @@ def experts(text):
 def manifest(feature, dependency):
     def change(text):
         if "[features]\n" not in text:
-            raise Missing("no features")
+            text = text.replace("[lib]\n", "[features]\n\n[lib]\n")
+        text = text.replace("default = []\n", "") if "default" in feature else text
         return text.replace("[features]\n", "[features]\n" + feature) + dependency
+    return change
+
+
+def replaced(pattern, ours):
+    def change(text):
+        text, times = re.subn(pattern, ours, text, flags=re.M)
+        if not times:
+            raise Missing(f"no {pattern}")
+        return text
     return change
 
 
@@ -313,18 +414,24 @@ def patch(folder, kpack):
     for name, anchor, ours in ADDED:
         edit(folder, name, added(anchor, ours))
     for name, kind, n, call in OPERATIONS:
-        edit(folder, f"candle-nn/src/{name}", operation(kind, n, call))
+        edit(folder, name, operation(kind, n, call))
+    for name in (FLASH, FLASH_V3):
+        for file, pattern, ours in WITHOUT_CUDA:
+            edit(folder, f"{name}/{file}", replaced(pattern, ours))
     edit(folder, RAW, raw)
     edit(folder, "candle-nn/src/moe.rs", experts)
+    edit(folder, f"{TRANSFORMERS}/src/models/qwen3_moe.rs", replaced(
+        r'cfg!\(feature = "cuda"\)', 'cfg!(any(feature = "cuda", feature = "kpack"))'))
     edit(folder, QUANTIZED_TESTS, added(OF_CUDAS_NUMBERS, AS_CPU, 2))
     # What these tests ask of a device with CUDA, they ask of kpack's.
-    edit(folder, QUANTIZED_TESTS, lambda text: re.sub(
-        r"(\w+)\.is_cuda\(\)", r"(\1.is_cuda() || \1.is_kpack())", text))
-    for crate in MANIFESTS:
+    edit(folder, QUANTIZED_TESTS, replaced(
+        r"(\w+)\.is_cuda\(\)", r"\1.is_cuda() || \1.is_kpack()"))
+    for crate in ("candle-core", "candle-nn"):
         shutil.copytree(os.path.join(HERE, crate), os.path.join(folder, crate, "src"),
                         dirs_exist_ok=True)
-    shutil.copy(os.path.join(HERE, "..", "gemm_plan.rs"),
-                os.path.join(folder, "candle-core/src/kpack_backend"))
+    for name in ("attention_plan.rs", "gemm_plan.rs"):
+        shutil.copy(os.path.join(HERE, "..", name),
+                    os.path.join(folder, "candle-core/src/kpack_backend"))
 
 
 if __name__ == "__main__":

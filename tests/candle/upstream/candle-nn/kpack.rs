@@ -3,7 +3,7 @@
 pub(crate) mod moe;
 
 use candle::backend::BackendStorage;
-use candle::kpack_backend::Argument;
+use candle::kpack_backend::launch;
 use candle::{KpackStorage, Layout, Result, Shape};
 
 type Operand<'a> = (&'a KpackStorage, &'a Layout);
@@ -46,15 +46,10 @@ fn rows(
         .iter()
         .map(|w| address(*w, x.0, family))
         .collect::<Result<Vec<_>>>()?;
+    let (weights, block, eps) = (weights.as_slice(), eps.map(|_| block), eps.as_slice());
 
-    let mut args = vec![from.arg(), to.arg()];
-    args.extend(weights.iter().map(Argument::arg));
-    args.push(width.arg());
-    if let Some(eps) = &eps {
-        args.extend([block.arg(), eps.arg()]);
-    }
     // SAFETY: x and `out` have rows of so many columns, as the weights have; candle has compared them.
-    unsafe { kernel.launch(&shape, device.stream(), &args)? };
+    unsafe { launch!(device, kernel, shape; from, to, weights, width, block.as_slice(), eps)? }
     Ok((out, x.1.shape().clone()))
 }
 
@@ -103,14 +98,12 @@ fn turned(
         .chain([&stride])
         .map(|size| *size as u32)
         .collect();
+    let (device, name) = (x.0.device(), name(family, x.0));
 
-    let mut args: Vec<_> = pointers.iter().map(Argument::arg).collect();
-    args.extend(sizes.iter().map(Argument::arg));
     // SAFETY: candle has compared the dimensions.
     unsafe {
-        x.0.device()
-            .launch("reduce", &name(family, x.0), (n / 2, 0), &args)?
-    };
+        launch!(device, "reduce", name, (n / 2, 0); pointers.as_slice(), sizes.as_slice())?
+    }
     Ok((out, x.1.shape().clone()))
 }
 

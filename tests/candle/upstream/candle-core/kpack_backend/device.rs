@@ -1,9 +1,9 @@
 //! A GPU of AMD's or NVIDIA's, as kpack numbers them
 
-use super::KpackStorage;
-use crate::backend::BackendDevice;
+use super::{launch, KpackStorage};
+use crate::backend::{BackendDevice, BackendStorage};
 use crate::scalar::Scalar;
-use crate::{CpuStorage, CpuStorageRef, DType, DeviceLocation, Layout, Result, Shape};
+use crate::{CpuStorage, CpuStorageRef, DType, DeviceLocation, Layout, Result, Shape, Storage, Tensor};
 use kpack::{Arg, Buffer, Instance, Kernel, Stream};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,31 +68,43 @@ pub struct Info {
     ptr: *const usize,
 }
 
-/// What a kernel takes.
+/// What kernels take: a number, an address, or a list of them.
 pub trait Argument {
-    fn arg(&self) -> Arg<'_>;
+    fn add<'a>(&'a self, args: &mut Vec<Arg<'a>>);
 }
 
 macro_rules! arguments {
     ($($type:ty)*) => { $(
         impl Argument for $type {
-            fn arg(&self) -> Arg<'_> {
-                Arg::new(self)
+            fn add<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
+                args.push(Arg::new(self))
             }
         }
     )* };
 }
 arguments!(bool i32 u32 i64 u64 usize f32 f64 *const u8 *mut u8);
 
+impl<T: Argument> Argument for [T] {
+    fn add<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
+        self.iter().for_each(|arg| arg.add(args))
+    }
+}
+
+impl<T: Argument + ?Sized> Argument for &T {
+    fn add<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
+        (**self).add(args)
+    }
+}
+
 impl Argument for Info {
-    fn arg(&self) -> Arg<'_> {
-        Arg::new(&self.ptr)
+    fn add<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
+        args.push(Arg::new(&self.ptr))
     }
 }
 
 impl Argument for Scalar {
-    fn arg(&self) -> Arg<'_> {
-        match self {
+    fn add<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
+        args.push(match self {
             Scalar::U8(x) => Arg::new(x),
             Scalar::U32(x) => Arg::new(x),
             Scalar::I16(x) => Arg::new(x),
@@ -103,8 +115,21 @@ impl Argument for Scalar {
             Scalar::F32(x) => Arg::new(x),
             Scalar::F64(x) => Arg::new(x),
             Scalar::F8E4M3(x) => Arg::new(x),
-        }
+        })
     }
+}
+
+/// Launches a kernel of the pack: `launch!(device, module, name, size; arguments)` in the shape that it
+/// recommends for a size, or `launch!(device, kernel, shape; arguments)`. The size is elements and 0, or
+/// rows and their columns; nothing is launched for none. As unsafe as [`kpack::Kernel::launch`].
+#[macro_export]
+macro_rules! kpack_launch {
+    ($device:expr, $module:expr, $name:expr, $size:expr; $($arg:expr),* $(,)?) => {
+        $device.launch($module, &$name, $size, &[$(&$arg),*])
+    };
+    ($device:expr, $kernel:expr, $shape:expr; $($arg:expr),* $(,)?) => {
+        $device.start(&$kernel, &$shape, &[$(&$arg),*])
+    };
 }
 
 impl KpackDevice {
@@ -122,8 +147,7 @@ impl KpackDevice {
         Ok(self.gpu.instance.kernel_in(module, name)?)
     }
 
-    /// Launches a kernel of the pack in the shape that it recommends for `n` elements, or `n` rows of so
-    /// many columns.
+    /// For [`kpack_launch`](crate::kpack_launch).
     ///
     /// # Safety
     /// As for [`Kernel::launch`].
@@ -132,14 +156,41 @@ impl KpackDevice {
         module: &str,
         name: &str,
         (n, columns): (usize, usize),
-        args: &[Arg<'_>],
+        args: &[&dyn Argument],
     ) -> Result<()> {
         if n == 0 {
             return Ok(());
         }
         let kernel = self.kernel(module, name)?;
-        let shape = kernel.shape(n as u64, columns as u64)?;
-        Ok(kernel.launch(&shape, self.stream(), args)?)
+        self.start(&kernel, &kernel.shape(n as u64, columns as u64)?, args)
+    }
+
+    /// Likewise.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch`].
+    pub unsafe fn start(
+        &self,
+        kernel: &Kernel,
+        shape: &kpack::Shape,
+        args: &[&dyn Argument],
+    ) -> Result<()> {
+        let mut list = Vec::new();
+        args.add(&mut list);
+        Ok(kernel.launch(shape, self.stream(), &list)?)
+    }
+
+    /// The address of a tensor of this type on this GPU, without gaps. It is good as long as the tensor.
+    pub fn address(&self, tensor: &Tensor, dtype: DType) -> Result<*mut u8> {
+        let (storage, l) = tensor.storage_and_layout();
+        match (&*storage, l.contiguous_offsets()) {
+            (Storage::Kpack(x), Some((start, _)))
+                if x.dtype() == dtype && x.device().location() == self.location() =>
+            {
+                Ok(x.ptr(start))
+            }
+            _ => crate::bail!("not a contiguous {dtype:?} tensor on {self:?}: {tensor:?}"),
+        }
     }
 
     /// Lists one after the other, on the device.
@@ -208,24 +259,11 @@ impl KpackDevice {
         let out = self.alloc(n, dtype)?;
         let mut drawn = self.drawn.lock().unwrap();
         let name = format!("{name}_{}", dtype.as_str());
-        let args = (super::scalar(dtype, first)?, super::scalar(dtype, second)?);
+        let numbers = [super::scalar(dtype, first)?, super::scalar(dtype, second)?];
+        let (seed, count, to) = (drawn.seed, drawn.count, out.ptr(0));
 
         // SAFETY: `out` has n elements.
-        unsafe {
-            self.launch(
-                "random",
-                &name,
-                (n, 0),
-                &[
-                    out.ptr(0).arg(),
-                    n.arg(),
-                    drawn.seed.arg(),
-                    drawn.count.arg(),
-                    args.0.arg(),
-                    args.1.arg(),
-                ],
-            )?;
-        }
+        unsafe { launch!(self, "random", name, (n, 0); to, n, seed, count, numbers.as_slice())? }
         drawn.count += n as u64;
         Ok(out)
     }

@@ -1,10 +1,9 @@
 //! Products of matrices by module `gemm`
 
 use super::gemm_plan::*;
-use super::KpackStorage;
+use super::{check, KpackStorage};
 use crate::backend::BackendStorage;
 use crate::{DType, Layout, Result};
-use kpack::sys as k;
 
 /// How a matrix of rows x columns lies: whether it is the transpose of the one that lies there, the
 /// distance of its rows there, and that of the matrices of a batch. None if no product reads it so.
@@ -116,13 +115,4 @@ pub fn matmul(
         ))?;
     }
     Ok(out)
-}
-
-fn check(status: k::kpk_status) -> Result<()> {
-    if status == k::KPK_OK {
-        return Ok(());
-    }
-    // SAFETY: a NUL-terminated string of this thread, copied before its next call.
-    let message = unsafe { std::ffi::CStr::from_ptr(k::kpk_error_message()) };
-    Err(crate::Error::Kpack(message.to_string_lossy().into()).bt())
 }

@@ -11,19 +11,34 @@ use crate::{CpuStorage, DType, Error, Layout, Result, Shape, WithDType};
 pub use kpack;
 use kpack::Buffer;
 
+mod attention;
+mod attention_plan;
+mod comm;
 mod device;
 mod gemm;
 mod gemm_plan;
 #[cfg(test)]
 mod tests;
+pub use crate::kpack_launch as launch;
+pub use attention::{Attention, Sequences};
+pub use comm::{Comm, Gather};
 pub use device::{Argument, Info, KpackDevice};
 
-use kpack::sys as k; // for gemm_plan.rs
+use kpack::sys as k; // for attention_plan.rs, comm.rs and gemm_plan.rs
 
 impl From<kpack::Error> for Error {
     fn from(error: kpack::Error) -> Self {
         Error::Kpack(Box::new(error)).bt()
     }
+}
+
+fn check(status: k::kpk_status) -> Result<()> {
+    if status == k::KPK_OK {
+        return Ok(());
+    }
+    // SAFETY: a NUL-terminated string of this thread, copied before its next call.
+    let message = unsafe { std::ffi::CStr::from_ptr(k::kpk_error_message()) };
+    Err(crate::Error::Kpack(message.to_string_lossy().into()).bt())
 }
 
 /// A number of a type.
@@ -83,6 +98,11 @@ impl KpackStorage {
         self.data.as_ptr().cast_mut().wrapping_add(at)
     }
 
+    /// The address of a view's first element.
+    pub fn start(&self, l: &Layout) -> *mut u8 {
+        self.ptr(l.start_offset())
+    }
+
     /// An uninitialised tensor of the same device.
     pub fn alloc(&self, count: usize, dtype: DType) -> Result<Self> {
         self.device.alloc(count, dtype)
@@ -112,21 +132,10 @@ impl KpackStorage {
 
         if n > 0 {
             let name = self.name(if asc { "asort_asc" } else { "asort_desc" });
-            let padded = columns.next_power_of_two() as i32;
+            let (size, from) = ((n / columns, columns), self.ptr(start));
+            let (columns, padded) = (columns as i32, columns.next_power_of_two() as i32);
             // SAFETY: n elements of both.
-            unsafe {
-                self.device.launch(
-                    "sort",
-                    &name,
-                    (n / columns, columns),
-                    &[
-                        self.ptr(start).arg(),
-                        out.ptr(0).arg(),
-                        (columns as i32).arg(),
-                        padded.arg(),
-                    ],
-                )?;
-            }
+            unsafe { launch!(self.device, "sort", name, size; from, out.ptr(0), columns, padded)? }
         }
         Ok((out, l.shape().clone()))
     }
@@ -148,15 +157,10 @@ impl KpackStorage {
     ) -> Result<Self> {
         let n = l.shape().elem_count();
         let (rank, info) = (l.dims().len(), self.device.info_of(&[l])?);
-        let out = self.alloc(n, dtype)?;
-        let (from, to) = (self.ptr(l.start_offset()), out.ptr(0));
+        let (from, out) = (self.start(l), self.alloc(n, dtype)?);
 
-        let mut args = vec![n.arg(), rank.arg(), info.arg()];
-        args.extend(before.iter().map(Argument::arg));
-        args.extend([from.arg(), to.arg()]);
-        args.extend(after.iter().map(Argument::arg));
         // SAFETY: the layout stays within the memory, `out` has n elements.
-        unsafe { self.device.launch(module, name, (n, 0), &args)? };
+        unsafe { launch!(self.device, module, name, (n, 0); n, rank, info, before, from, out.ptr(0), after)? }
         Ok(out)
     }
 
@@ -171,24 +175,11 @@ impl KpackStorage {
     ) -> Result<Self> {
         let n = l.shape().elem_count();
         let (rank, info) = (l.dims().len(), self.device.info_of(&[l, other_l])?);
-        let out = self.alloc(n, dtype)?;
+        let (name, out) = (self.name(name), self.alloc(n, dtype)?);
+        let (a, b) = (self.start(l), other.start(other_l));
 
         // SAFETY: as for map().
-        unsafe {
-            self.device.launch(
-                "binary",
-                &self.name(name),
-                (n, 0),
-                &[
-                    n.arg(),
-                    rank.arg(),
-                    info.arg(),
-                    self.ptr(l.start_offset()).arg(),
-                    other.ptr(other_l.start_offset()).arg(),
-                    out.ptr(0).arg(),
-                ],
-            )?;
-        }
+        unsafe { launch!(self.device, "binary", name, (n, 0); n, rank, info, a, b, out.ptr(0))? }
         Ok(out)
     }
 
@@ -210,19 +201,12 @@ impl KpackStorage {
             lists.extend([kernel_l.dims(), kernel_l.stride()]);
         }
         let info = self.device.info(&lists)?;
-        let out = self.alloc(n, self.dtype)?;
-        let (from, to) = (self.ptr(l.start_offset()), out.ptr(0));
-        let weights = kernel.map(|(weights, l)| weights.ptr(l.start_offset()));
+        let (name, out) = (self.name(name), self.alloc(n, self.dtype)?);
+        let weights = kernel.map(|(weights, l)| weights.start(l));
+        let (from, weights) = (self.start(l), weights.as_slice());
 
-        let mut args: Vec<_> = sizes.iter().map(Argument::arg).collect();
-        args.extend([info.arg(), from.arg()]);
-        args.extend(weights.iter().map(Argument::arg));
-        args.push(to.arg());
         // SAFETY: the layouts stay within the memory, `out` has the n elements that the sizes make.
-        unsafe {
-            self.device
-                .launch("conv", &self.name(name), (n, 0), &args)?
-        };
+        unsafe { launch!(self.device, "conv", name, (n, 0); sizes, info, from, weights, out.ptr(0))? }
         Ok(out)
     }
 
@@ -297,22 +281,12 @@ impl KpackStorage {
         let (ids_start, ..) = Self::around(ids_l, dim, "scatter")?;
         let (from_start, left, from_dim, right) = Self::around(from_l, dim, "scatter")?;
 
+        let (ids, from, to) = (ids.ptr(ids_start), from.ptr(from_start), self.ptr(start));
+
         // SAFETY: candle has compared the dimensions; the kernel refuses indices outside.
         unsafe {
-            self.device.launch(
-                "indexing",
-                &name,
-                (left * right, 0),
-                &[
-                    ids.ptr(ids_start).arg(),
-                    from.ptr(from_start).arg(),
-                    self.ptr(start).arg(),
-                    left.arg(),
-                    from_dim.arg(),
-                    to_dim.arg(),
-                    right.arg(),
-                ],
-            )
+            launch!(self.device, "indexing", name, (left * right, 0);
+                ids, from, to, left, from_dim, to_dim, right)
         }
     }
 }
@@ -436,25 +410,11 @@ impl BackendStorage for KpackStorage {
     ) -> Result<Self> {
         let n = l.shape().elem_count();
         let (rank, info) = (l.dims().len(), self.device.info_always(&[l, t_l, f_l])?);
-        let out = self.alloc(n, t.dtype)?;
+        let (name, out) = (t.name_of_ids("where", self)?, self.alloc(n, t.dtype)?);
+        let (ids, t, f) = (self.start(l), t.start(t_l), f.start(f_l));
 
         // SAFETY: as for map().
-        unsafe {
-            self.device.launch(
-                "ternary",
-                &t.name_of_ids("where", self)?,
-                (n, 0),
-                &[
-                    n.arg(),
-                    rank.arg(),
-                    info.arg(),
-                    self.ptr(l.start_offset()).arg(),
-                    t.ptr(t_l.start_offset()).arg(),
-                    f.ptr(f_l.start_offset()).arg(),
-                    out.ptr(0).arg(),
-                ],
-            )?;
-        }
+        unsafe { launch!(self.device, "ternary", name, (n, 0); n, rank, info, ids, t, f, out.ptr(0))? }
         Ok(out)
     }
 
@@ -482,23 +442,13 @@ impl BackendStorage for KpackStorage {
             };
         }
         let info = self.device.info(&[&dims, &strides])?;
-        let out = self.alloc(rows, dtype)?;
+        let (name, out) = (self.name(name), self.alloc(rows, dtype)?);
+        let (n, rank, from) = (rows * columns, dims.len(), self.start(l));
 
         // SAFETY: the layout stays within the memory, `out` has an element for each row.
         unsafe {
-            self.device.launch(
-                "reduce",
-                &self.name(name),
-                (rows, columns),
-                &[
-                    (rows * columns).arg(),
-                    columns.arg(),
-                    dims.len().arg(),
-                    info.arg(),
-                    self.ptr(l.start_offset()).arg(),
-                    out.ptr(0).arg(),
-                ],
-            )?;
+            launch!(self.device, "reduce", name, (rows, columns);
+                n, columns, rank, info, from, out.ptr(0))?
         }
         Ok(out)
     }
@@ -587,25 +537,13 @@ impl BackendStorage for KpackStorage {
         let (b, c, from_w, from_h) = l.shape().dims4()?;
         let (scale_w, scale_h) = (from_w as f64 / w as f64, from_h as f64 / h as f64);
         let info = self.device.info_always(&[l])?;
-        let n = b * c * w * h;
-        let out = self.alloc(n, self.dtype)?;
+        let (n, name) = (b * c * w * h, self.name("upsample_nearest2d"));
+        let (from, out) = (self.start(l), self.alloc(n, self.dtype)?);
 
         // SAFETY: the layout stays within the memory, `out` has n elements.
         unsafe {
-            self.device.launch(
-                "conv",
-                &self.name("upsample_nearest2d"),
-                (n, 0),
-                &[
-                    w.arg(),
-                    h.arg(),
-                    scale_w.arg(),
-                    scale_h.arg(),
-                    info.arg(),
-                    self.ptr(l.start_offset()).arg(),
-                    out.ptr(0).arg(),
-                ],
-            )?;
+            launch!(self.device, "conv", name, (n, 0);
+                w, h, scale_w, scale_h, info, from, out.ptr(0))?
         }
         Ok(out)
     }
@@ -621,28 +559,15 @@ impl BackendStorage for KpackStorage {
     ) -> Result<Self> {
         let (b, c, _, _) = l.shape().dims4()?;
         let info = self.device.info_always(&[l])?;
-        let n = b * c * w * h;
-        let out = self.alloc(n, self.dtype)?;
+        let (n, name) = (b * c * w * h, self.name("upsample_bilinear2d"));
+        let (from, out) = (self.start(l), self.alloc(n, self.dtype)?);
+        let given = |scale: Option<f64>| (scale.is_some(), scale.unwrap_or(0.));
+        let ((has_h, scale_h), (has_w, scale_w)) = (given(scale_h), given(scale_w));
 
         // SAFETY: as above.
         unsafe {
-            self.device.launch(
-                "conv",
-                &self.name("upsample_bilinear2d"),
-                (n, 0),
-                &[
-                    w.arg(),
-                    h.arg(),
-                    align_corners.arg(),
-                    scale_h.is_some().arg(),
-                    scale_h.unwrap_or(0.).arg(),
-                    scale_w.is_some().arg(),
-                    scale_w.unwrap_or(0.).arg(),
-                    info.arg(),
-                    self.ptr(l.start_offset()).arg(),
-                    out.ptr(0).arg(),
-                ],
-            )?;
+            launch!(self.device, "conv", name, (n, 0);
+                w, h, align_corners, has_h, scale_h, has_w, scale_w, info, from, out.ptr(0))?
         }
         Ok(out)
     }
@@ -651,28 +576,14 @@ impl BackendStorage for KpackStorage {
         let (start, left, from_dim, right) = Self::around(l, dim, "index-select")?;
         let (rank, n_ids) = (ids_l.dims().len(), ids_l.shape().elem_count());
         let info = self.device.info_always(&[ids_l])?;
-        let n = left * n_ids * right;
+        let (n, name) = (left * n_ids * right, self.name_of_ids("is", ids)?);
         let out = self.alloc(n, self.dtype)?;
+        let (ids, from, to) = (ids.start(ids_l), self.ptr(start), out.ptr(0));
 
         // SAFETY: `out` has n elements; the kernel reads nothing for indices outside.
         unsafe {
-            self.device.launch(
-                "indexing",
-                &self.name_of_ids("is", ids)?,
-                (n, 0),
-                &[
-                    n.arg(),
-                    rank.arg(),
-                    info.arg(),
-                    ids.ptr(ids_l.start_offset()).arg(),
-                    self.ptr(start).arg(),
-                    out.ptr(0).arg(),
-                    left.arg(),
-                    from_dim.arg(),
-                    n_ids.arg(),
-                    right.arg(),
-                ],
-            )?;
+            launch!(self.device, "indexing", name, (n, 0);
+                n, rank, info, ids, from, to, left, from_dim, n_ids, right)?
         }
         Ok(out)
     }
@@ -680,26 +591,14 @@ impl BackendStorage for KpackStorage {
     fn gather(&self, l: &Layout, ids: &Self, ids_l: &Layout, dim: usize) -> Result<Self> {
         let (start, left, from_dim, right) = Self::around(l, dim, "gather")?;
         let (ids_start, _, ids_dim, _) = Self::around(ids_l, dim, "gather")?;
-        let n = ids_l.shape().elem_count();
+        let (n, name) = (ids_l.shape().elem_count(), self.name_of_ids("gather", ids)?);
         let out = self.alloc(n, self.dtype)?;
+        let (ids, from, to) = (ids.ptr(ids_start), self.ptr(start), out.ptr(0));
 
         // SAFETY: as above.
         unsafe {
-            self.device.launch(
-                "indexing",
-                &self.name_of_ids("gather", ids)?,
-                (n, 0),
-                &[
-                    n.arg(),
-                    ids.ptr(ids_start).arg(),
-                    self.ptr(start).arg(),
-                    out.ptr(0).arg(),
-                    left.arg(),
-                    from_dim.arg(),
-                    ids_dim.arg(),
-                    right.arg(),
-                ],
-            )?;
+            launch!(self.device, "indexing", name, (n, 0);
+                n, ids, from, to, left, from_dim, ids_dim, right)?
         }
         Ok(out)
     }
@@ -743,24 +642,13 @@ impl BackendStorage for KpackStorage {
         let (ids_start, _) = ids_l
             .contiguous_offsets()
             .ok_or(Error::RequiresContiguous { op: "index-add" })?;
+        let (name, n_ids, to_dim) = (self.name_of_ids("ia", ids)?, ids_l.dims()[0], l.dims()[dim]);
+        let (ids, from, to) = (ids.ptr(ids_start), from.ptr(from_start), out.ptr(0));
 
         // SAFETY: candle has compared the dimensions; the kernel refuses indices outside.
         unsafe {
-            self.device.launch(
-                "indexing",
-                &self.name_of_ids("ia", ids)?,
-                (left * right, 0),
-                &[
-                    ids.ptr(ids_start).arg(),
-                    ids_l.dims()[0].arg(),
-                    from.ptr(from_start).arg(),
-                    out.ptr(0).arg(),
-                    left.arg(),
-                    from_dim.arg(),
-                    l.dims()[dim].arg(),
-                    right.arg(),
-                ],
-            )?;
+            launch!(self.device, "indexing", name, (left * right, 0);
+                ids, n_ids, from, to, left, from_dim, to_dim, right)?
         }
         Ok(out)
     }
@@ -787,21 +675,9 @@ impl BackendStorage for KpackStorage {
             return Ok(to.data.slice_mut(range(to_start)).copy_from(from)?);
         }
         let (rank, info) = (l.dims().len(), self.device.info_of(&[l])?);
+        let (name, from, to) = (self.name("ucopy"), self.start(l), to.ptr(to_start));
         // SAFETY: candle has made room for n elements from `to_start` on.
-        unsafe {
-            self.device.launch(
-                "unary",
-                &self.name("ucopy"),
-                (n, 0),
-                &[
-                    n.arg(),
-                    rank.arg(),
-                    info.arg(),
-                    self.ptr(l.start_offset()).arg(),
-                    to.ptr(to_start).arg(),
-                ],
-            )
-        }
+        unsafe { launch!(self.device, "unary", name, (n, 0); n, rank, info, from, to) }
     }
 
     fn copy2d(
@@ -814,41 +690,19 @@ impl BackendStorage for KpackStorage {
         start: usize,
         to_start: usize,
     ) -> Result<()> {
+        let (name, from, to) = (self.name("copy2d"), self.ptr(start), to.ptr(to_start));
+        let sizes = [rows, columns, stride, to_stride].map(|size| size as u32);
         // SAFETY: candle has compared the dimensions.
         unsafe {
-            self.device.launch(
-                "fill",
-                &self.name("copy2d"),
-                (rows * columns, 0),
-                &[
-                    self.ptr(start).arg(),
-                    to.ptr(to_start).arg(),
-                    (rows as u32).arg(),
-                    (columns as u32).arg(),
-                    (stride as u32).arg(),
-                    (to_stride as u32).arg(),
-                ],
-            )
+            launch!(self.device, "fill", name, (rows * columns, 0); from, to, sizes.as_slice())
         }
     }
 
     fn const_set(&mut self, x: Scalar, l: &Layout) -> Result<()> {
         let n = l.shape().elem_count();
         let (rank, info) = (l.dims().len(), self.device.info_of(&[l])?);
+        let (name, to) = (self.name("const_set"), self.start(l));
         // SAFETY: the layout stays within the memory.
-        unsafe {
-            self.device.launch(
-                "fill",
-                &self.name("const_set"),
-                (n, 0),
-                &[
-                    n.arg(),
-                    rank.arg(),
-                    info.arg(),
-                    x.arg(),
-                    self.ptr(l.start_offset()).arg(),
-                ],
-            )
-        }
+        unsafe { launch!(self.device, "fill", name, (n, 0); n, rank, info, x, to) }
     }
 }

@@ -1,7 +1,11 @@
 //! What candle's own tests of GPUs leave out, or ask CUDA for
 
+use super::Comm;
 use crate::quantized::{GgmlDType, QMatMul, QTensor};
 use crate::{DType, Device, Module, Result, Storage, Tensor};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 
 fn address(tensor: &Tensor) -> *mut u8 {
     match &*tensor.storage_and_layout().0 {
@@ -396,4 +400,89 @@ fn numbers_are_reduced_on_a_gpu() -> Result<()> {
             }),
         ],
     )
+}
+
+// ---- sums over GPUs ----
+
+/// Sums of two ranks. The longest takes two parts.
+fn add_up(comm: &Comm, device: &Device) -> Result<()> {
+    let of_rank = |rank: usize, n: u32, dtype| {
+        let x = (Tensor::arange(0u32, n, device)?.to_dtype(DType::F32)? / 64.)?;
+        (x * (rank as f64 + 1.))?.to_dtype(dtype)
+    };
+    assert_eq!(comm.world_size(), 2);
+    for (n, dtype) in [
+        (1, DType::F32),
+        (1000, DType::F16),
+        (77, DType::BF16),
+        ((1 << 20) + 4, DType::F32),
+    ] {
+        let sum = of_rank(comm.rank(), n, dtype)?.apply_op1_no_bwd(comm)?;
+        comm.synchronize()?;
+        let f32_of = |rank| of_rank(rank, n, dtype)?.to_dtype(DType::F32);
+        let wanted = (f32_of(0)? + f32_of(1)?)?.to_dtype(dtype)?;
+        let different = sum.ne(&wanted)?.to_dtype(DType::F32)?.sum_all()?;
+        assert_eq!(different.to_scalar::<f32>()?, 0., "{n} {dtype:?}");
+    }
+    let integers = Tensor::ones(4, DType::U32, device)?;
+    assert!(integers.apply_op1_no_bwd(comm).is_err());
+    Ok(())
+}
+
+#[test]
+fn gpus_of_one_process_add_up() -> Result<()> {
+    if super::kpack::Device::count()? < 2 {
+        return Ok(());
+    }
+    let devices = [Device::new_kpack(0)?, Device::new_kpack(1)?];
+    let of = |i: usize| devices[i].as_kpack_device().cloned();
+    assert!(Comm::open_all(&[of(0)?, of(0)?]).is_err());
+    let comms = Comm::open_all(&[of(0)?, of(1)?])?;
+    std::thread::scope(|scope| {
+        let ranks = comms.iter().zip(&devices);
+        let threads: Vec<_> = ranks
+            .map(|(comm, device)| scope.spawn(|| add_up(comm, device)))
+            .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap())
+    })
+}
+
+/// Rank 1 is the same test in a process of its own.
+#[test]
+fn gpus_of_two_processes_add_up() -> Result<()> {
+    const PORT: &str = "CANDLE_TEST_PORT";
+    const NAME: &str = "kpack_backend::tests::gpus_of_two_processes_add_up";
+    if super::kpack::Device::count()? < 2 {
+        return Ok(());
+    }
+    let mut other = None;
+    let (rank, mut peer) = match std::env::var(PORT) {
+        Ok(port) => (1, TcpStream::connect(("127.0.0.1", port.parse().unwrap()))?),
+        Err(_) => {
+            let listener = TcpListener::bind(("127.0.0.1", 0))?;
+            other = Some(
+                Command::new(std::env::current_exe()?)
+                    .args([NAME, "--exact"])
+                    .env(PORT, listener.local_addr()?.port().to_string())
+                    .stdout(Stdio::null())
+                    .spawn()?,
+            );
+            (0, listener.accept()?.0)
+        }
+    };
+    let gather = move |mine: &[u8], all: &mut [u8]| {
+        peer.write_all(mine)?;
+        let (first, second) = all.split_at_mut(mine.len());
+        let (ours, theirs) = if rank == 0 { (first, second) } else { (second, first) };
+        ours.copy_from_slice(mine);
+        peer.read_exact(theirs)
+    };
+    let device = Device::new_kpack(rank)?;
+    let comm = Comm::open(device.as_kpack_device()?, rank, 2, Box::new(gather))?;
+    add_up(&comm, &device)?;
+    drop(comm);
+    if let Some(mut other) = other {
+        assert!(other.wait()?.success());
+    }
+    Ok(())
 }

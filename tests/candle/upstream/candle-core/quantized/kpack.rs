@@ -3,7 +3,7 @@
 use super::{GgmlDType, QStorage, QuantizedType};
 use crate::backend::BackendStorage;
 use crate::kpack_backend::kpack::{Buffer, Shape as Launch};
-use crate::kpack_backend::{Argument, KpackDevice, KpackStorage};
+use crate::kpack_backend::{launch, KpackDevice, KpackStorage};
 use crate::{CpuStorage, DType, Layout, Result, Shape};
 
 /// Rows of Q8_1 are as long as the next multiple of this.
@@ -68,9 +68,8 @@ pub fn quantize_rows(
         let x = from.wrapping_add(first * k * std::mem::size_of::<f32>());
         let y = out.as_mut_ptr().wrapping_add(first * row_nbytes);
         let (k, padded) = (k as i32, padded as i32);
-        let args = [x.arg(), y.arg(), k.arg(), padded.arg()];
         // SAFETY: so many rows of both.
-        unsafe { kernel.launch(&shape, device.stream(), &args)? };
+        unsafe { launch!(device, kernel, shape; x, y, k, padded)? }
     }
     Ok(out)
 }
@@ -182,11 +181,9 @@ impl QKpackStorage {
             GgmlDType::Q4_0 | GgmlDType::Q4_1 | GgmlDType::Q8_0 => Some((count / 32) as i32),
             _ => None,
         };
-        let mut args = vec![from.arg(), to.arg()];
-        args.extend(numbers.iter().map(Argument::arg));
         let name = format!("dequantize_block_{name}_{}", dtype.as_str());
         // SAFETY: `count` numbers of both.
-        unsafe { self.device.launch("quantized", &name, (count, 0), &args)? };
+        unsafe { launch!(self.device, "quantized", name, (count, 0); from, to, numbers.as_slice())? }
         Ok(out)
     }
 
@@ -220,20 +217,12 @@ impl QKpackStorage {
             crate::bail!("{rows} rows of {row_nbytes} bytes in {}", self.data.len())
         }
         let out = self.device.alloc((end - start) * hidden, DType::F32)?;
+        let name = format!("get_rows_{name}");
+        let (ids, to, columns) = (ids.ptr(start), out.ptr(0), hidden as i64);
         // SAFETY: a row of `out` for each index; candle looks at no index, as its other backends.
         unsafe {
-            self.device.launch(
-                "quantized",
-                &format!("get_rows_{name}"),
-                (end - start, hidden),
-                &[
-                    self.ptr().arg(),
-                    ids.ptr(start).arg(),
-                    out.ptr(0).arg(),
-                    (hidden as i64).arg(),
-                    row_nbytes.arg(),
-                ],
-            )?;
+            launch!(self.device, "quantized", name, (end - start, hidden);
+                self.ptr(), ids, to, columns, row_nbytes)?
         }
         Ok(out)
     }
@@ -301,22 +290,11 @@ impl QKpackStorage {
             format.to_lowercase()
         );
         let blocks = k.next_multiple_of(ROW_PADDING) / Q8_1_BLOCK;
+        let (from, to) = (quants.as_ptr(), out.ptr(0));
+        let sizes = [k, n, blocks, n].map(|size| size as i32);
         // SAFETY: weights [n, k], so many rows of quants and of `out`.
         unsafe {
-            self.device.launch(
-                "mmvq_gguf",
-                &name,
-                (n, 0),
-                &[
-                    self.ptr().arg(),
-                    quants.as_ptr().arg(),
-                    out.ptr(0).arg(),
-                    (k as i32).arg(),
-                    (n as i32).arg(),
-                    (blocks as i32).arg(),
-                    (n as i32).arg(),
-                ],
-            )?;
+            launch!(self.device, "mmvq_gguf", name, (n, 0); self.ptr(), from, to, sizes.as_slice())?
         }
         Ok(out)
     }
@@ -329,23 +307,12 @@ impl QKpackStorage {
         rows: usize,
     ) -> Result<KpackStorage> {
         let out = self.device.alloc(rows * n, DType::F32)?;
+        let (name, from, to) = (format!("mul_mat_{format}"), quants.as_ptr(), out.ptr(0));
+        let sizes = [k, n, rows, k.next_multiple_of(ROW_PADDING), n].map(|size| size as i32);
         // SAFETY: as above.
         unsafe {
-            self.device.launch(
-                "quantized",
-                &format!("mul_mat_{format}"),
-                (n, rows),
-                &[
-                    self.ptr().arg(),
-                    quants.as_ptr().arg(),
-                    out.ptr(0).arg(),
-                    (k as i32).arg(),
-                    (n as i32).arg(),
-                    (rows as i32).arg(),
-                    (k.next_multiple_of(ROW_PADDING) as i32).arg(),
-                    (n as i32).arg(),
-                ],
-            )?;
+            launch!(self.device, "quantized", name, (n, rows);
+                self.ptr(), from, to, sizes.as_slice())?
         }
         Ok(out)
     }
@@ -392,24 +359,12 @@ impl QKpackStorage {
             block: [32, 4, 1],
             shared_nbytes: 0,
         };
+        let (from, ids, to) = (quants.as_ptr(), ids.ptr(0), out.ptr(0));
+        let padded = k.next_multiple_of(ROW_PADDING);
+        let sizes = [n, k, batch, topk, padded, per_token].map(|size| size as i32);
         // SAFETY: sizes by the shapes; indices are the caller's, as in candle's other backends.
         unsafe {
-            kernel.launch(
-                &shape,
-                self.device.stream(),
-                &[
-                    self.ptr().arg(),
-                    quants.as_ptr().arg(),
-                    ids.ptr(0).arg(),
-                    out.ptr(0).arg(),
-                    (n as i32).arg(),
-                    (k as i32).arg(),
-                    (batch as i32).arg(),
-                    (topk as i32).arg(),
-                    (k.next_multiple_of(ROW_PADDING) as i32).arg(),
-                    (per_token as i32).arg(),
-                ],
-            )?;
+            launch!(self.device, kernel, shape; self.ptr(), from, ids, to, sizes.as_slice())?
         }
         Ok((out, (batch, topk, n).into()))
     }

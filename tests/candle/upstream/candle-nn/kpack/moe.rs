@@ -1,22 +1,10 @@
 //! Products of tokens and the experts that they chose
 
-use candle::backend::BackendStorage;
-use candle::kpack_backend::{Argument, KpackDevice};
+use candle::kpack_backend::{launch, KpackDevice};
 use candle::op::BackpropOp;
 use candle::quantized::kpack::quantize_rows;
 use candle::quantized::{GgmlDType, QTensor};
 use candle::{DType, KpackStorage, Result, Storage, Tensor};
-
-/// The address of a tensor of this type without gaps. It is good as long as the tensor.
-fn address(tensor: &Tensor, dtype: DType) -> Result<*mut u8> {
-    let (storage, layout) = tensor.storage_and_layout();
-    match (&*storage, layout.contiguous_offsets()) {
-        (Storage::Kpack(storage), Some((start, _))) if storage.dtype() == dtype => {
-            Ok(storage.ptr(start))
-        }
-        _ => candle::bail!("not a contiguous {dtype:?} tensor of kpack's: {tensor:?}"),
-    }
-}
 
 /// What all three products take.
 struct Experts<'a> {
@@ -55,12 +43,13 @@ impl<'a> Experts<'a> {
         if k != weights_k || counts != [m; 2] || of_factors != m {
             candle::bail!("{tokens} tokens of {k}, {counts:?} rows, experts of {weights_k}")
         }
+        let device = input.device().as_kpack_device()?;
         Ok(Experts {
-            device: input.device().as_kpack_device()?,
-            rows: address(rows, DType::U32)?,
-            ids: address(ids, DType::U32)?,
+            device,
+            rows: device.address(rows, DType::U32)?,
+            ids: device.address(ids, DType::U32)?,
             factors: match factors {
-                Some(factors) => address(factors, DType::F32)?,
+                Some(factors) => device.address(factors, DType::F32)?,
                 None => std::ptr::null_mut(),
             },
             experts,
@@ -86,7 +75,7 @@ impl<'a> Experts<'a> {
             .stream()
             .alloc(self.m * self.n * dtype.size_in_bytes())?;
         let out = KpackStorage::new(data, dtype, self.device);
-        let to = out.ptr(0);
+        let (device, rows, factors, to) = (self.device, self.rows, self.factors, out.ptr(0));
         let sizes = [self.experts, self.topk, self.m, self.n, self.k];
         let sizes: Vec<_> = sizes
             .into_iter()
@@ -94,11 +83,11 @@ impl<'a> Experts<'a> {
             .map(|size| size as i32)
             .collect();
 
-        let mut args = vec![first.arg(), second.arg(), self.rows.arg()];
-        args.extend([ids.arg(), self.factors.arg(), to.arg()]);
-        args.extend(sizes.iter().map(Argument::arg));
         // SAFETY: the sizes have been compared; the kernel passes over experts that there are not.
-        unsafe { self.device.launch("moe", name, shape, &args)? };
+        unsafe {
+            launch!(device, "moe", name, shape;
+                first, second, rows, ids, factors, to, sizes.as_slice())?
+        }
         let shape = (self.m, self.n);
         Ok(Tensor::from_storage(
             Storage::Kpack(out),
@@ -118,13 +107,11 @@ impl<'a> Experts<'a> {
         let count = self.experts + 1;
         let offsets = self.device.stream().alloc::<u8>(count * 4)?;
         let at = offsets.as_ptr();
-        let (m, experts) = (self.m as i32, self.experts as i32);
-        let args = [self.ids.arg(), at.arg(), m.arg(), experts.arg()];
+        let (ids, m, experts) = (self.ids, self.m as i32, self.experts as i32);
         // SAFETY: an offset for each expert, and the end.
         unsafe {
-            self.device
-                .launch("moe", "moe_expert_offsets", (count, 0), &args)?
-        };
+            launch!(self.device, "moe", "moe_expert_offsets", (count, 0); ids, at, m, experts)?
+        }
         self.product(name, (self.experts, self.n), operands, at, dtype, None)
     }
 }
@@ -145,8 +132,8 @@ pub fn moe_gemm(
     let (sizes, rows) = (weights.dims3()?, sorted_token_ids);
     let experts = Experts::new(input, sizes, topk_weights, rows, experts_ids, topk)?;
     let operands = (
-        address(input, dtype)?.cast_const(),
-        address(weights, dtype)?.cast_const(),
+        experts.device.address(input, dtype)?.cast_const(),
+        experts.device.address(weights, dtype)?.cast_const(),
     );
     experts.product_by_offsets(&format!("moe_gemm_{}", dtype.as_str()), operands, dtype)
 }
@@ -182,10 +169,10 @@ pub fn moe_gemm_gguf(
         };
         let input = input.to_dtype(dtype)?;
         let name = format!("moe_gemm_gguf_prefill_{}_{format}", dtype.as_str());
-        let operands = (address(&input, dtype)?.cast_const(), weights);
+        let operands = (experts.device.address(&input, dtype)?.cast_const(), weights);
         return experts.product_by_offsets(&name, operands, DType::F32);
     }
-    let (from, k) = (address(input, DType::F32)?, experts.k);
+    let (from, k) = (experts.device.address(input, DType::F32)?, experts.k);
     let quants = quantize_rows(experts.device, from, input.dim(0)?, k)?;
     let padded = Some(k.next_multiple_of(512));
     let operands = (weights, quants.as_ptr());

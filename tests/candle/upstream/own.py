@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""run.py - candle's own GPU tests, on its backend on kpack
+"""own.py - candle's own GPU tests, on its backend on kpack
 
-usage: run.py BUILD [DEVICE...]
+usage: own.py BUILD [DEVICE...]
 
-As ../run.py, but candle gets a backend by patch.py, and no crate is replaced.
-The tests are built in BUILD/candle-kpack.
+As ../run.py, but candle gets a backend by patch.py. The crates of ../run.py take
+part only in a check that candle has this backend and CUDA's at once. The tests are
+built in BUILD/candle-kpack.
 """
 import filecmp
-import importlib.util
-import json
 import os
 import shutil
 import sys
@@ -17,17 +16,10 @@ import tempfile
 from patch import patch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import run  # ../run.py
+
 TREE = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
-CRATES = ("candle-core", "candle-nn")
-
-
-def harness():
-    """../run.py"""
-    spec = importlib.util.spec_from_file_location(
-        "harness", os.path.join(HERE, "..", "run.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def update(source, to):
@@ -41,30 +33,39 @@ def update(source, to):
                 shutil.copyfile(ours, theirs)
 
 
-def workspace(run, folder, *more):
+def workspace(folder, *more):
     """candle's crates with the backend, and more in the folder"""
     registry = os.path.join(folder, "registry")
     os.makedirs(registry, exist_ok=True)
     run.fetch(registry)
     with tempfile.TemporaryDirectory() as fresh:
-        for name in CRATES:
+        for name in run.CRATES:
             shutil.copytree(os.path.join(registry, name), os.path.join(fresh, name))
         patch(fresh, os.path.join(TREE, "src", "rust", "kpack"))
         update(fresh, folder)
-    run.write(os.path.join(folder, "Cargo.toml"), run.WORKSPACE.format(
-        members=json.dumps([*CRATES, *more]),
-        patches="".join(f'{name} = {{ path = "{name}" }}\n' for name in CRATES))
-        + "".join(run.PROFILE.format(name=name) for name in CRATES))
+    run.workspace(folder, *more)
     if not os.path.exists(os.path.join(folder, "Cargo.lock")):
         shutil.copy(os.path.join(registry, "Cargo.lock"), folder)
 
 
+def build_tests(build):
+    """candle's tests, by the backend"""
+    folder = os.path.join(build, "candle-kpack")
+    workspace(folder)
+    return list(run.programs(folder, build, run.CRATES, "kpack", "--no-default-features"))
+
+
+def check_both(build):
+    """features cuda and kpack in one program; of CUDA it has the harness's crates"""
+    words = [word for name in run.CRATES for word in ("-p", name)]
+    run.cargo(os.path.join(build, "candle-kpack"), "test", "--no-run", "--lib",
+              "--features", "cuda,kpack", *words, env=run.environment(build))
+
+
 def main(build, *devices):
     build = os.path.abspath(build)
-    folder = os.path.join(build, "candle-kpack")
-    run = harness()
-    workspace(run, folder)
-    built = list(run.programs(folder, build, CRATES, "kpack"))
+    built = build_tests(build)
+    check_both(build)
     return run.judge(built, build, devices, HERE)
 
 
