@@ -6,7 +6,8 @@
  * for each: the bounds of its time on the card that stands for the processor,
  * as if the grid filled the card. Each row of the table is launched as candle's
  * callers do, and also in kpack's recommended shape, if its column `asked` is
- * filled.
+ * filled. Where its column `alone` is filled, the launch has the card to
+ * itself, and compute units without a workgroup are idle.
  */
 #include "bounds.h"
 #include "sim/base/cards.h"
@@ -17,6 +18,7 @@
 
 #include <kpack.h>
 #include <kpack/candle.h>
+#include <kpack/candle/gemm_plan.h>
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -132,6 +134,8 @@ static double share(const struct sim_bounds *b, int pipe)
     return most > 0 ? 100 * b->ns[pipe] / most : 0;
 }
 
+static bool alone; /* the row's column */
+
 static void print_bounds(const char *target, const struct shape *s,
                          const struct sim_stats *stats, const char *launched,
                          double least)
@@ -140,9 +144,9 @@ static void print_bounds(const char *target, const struct shape *s,
     struct sim_bounds b;
     const struct sim_work *k = &stats->work;
 
-    sim_bounds_of(card, stats, true, &b);
-    printf("%s,%s,%s,%s,%s,%.3f", target, s->kernel, s->layout, s->text,
-           launched, b.ns[b.largest] / 1000);
+    sim_bounds_of(card, stats, !alone, &b);
+    printf("%s,%s,%s,%s,%s%s,%.3f", target, s->kernel, s->layout, s->text,
+           launched, alone ? " alone" : "", b.ns[b.largest] / 1000);
     for (int p = 0; p < SIM_NPIPES; p++)
         printf(",%.0f", share(&b, p));
     printf(",%.1f,%.1f,%.3g,%.0f,%.0f,%.0f\n",
@@ -246,6 +250,53 @@ static void run_gemm(const char *target, const struct shape *s,
     print_bounds(target, s, &stats, "recommended", nbytes[0] + nbytes[1]);
 }
 
+/*
+ * A product as kpk_gemm_launch() launches it, with all launches of its plan,
+ * for rows called gemm_LAYOUTS_TYPE with the layout `planned`: m x n x k x
+ * batch. The line names the kernel of the plan.
+ */
+static void run_planned_gemm(const char *target, const struct shape *s)
+{
+    const char layout_a = s->kernel[5], layout_b = s->kernel[6];
+    const char *type = s->kernel + 8;
+    const kpk_gemm_type t = strcmp(type, "f16") == 0    ? KPK_GEMM_F16
+                            : strcmp(type, "bf16") == 0 ? KPK_GEMM_BF16
+                            : strcmp(type, "f32") == 0  ? KPK_GEMM_F32
+                                                        : KPK_GEMM_F64;
+    const uint64_t size = t == KPK_GEMM_F64 ? 8 : t == KPK_GEMM_F32 ? 4 : 2;
+    const uint32_t m = (uint32_t)s->n[0], n = (uint32_t)s->n[1];
+    const uint32_t k = (uint32_t)s->n[2];
+    const uint32_t batch = s->n[3] ? (uint32_t)s->n[3] : 1;
+    const uint64_t a = (uint64_t)m * k, b = (uint64_t)n * k;
+    const uint64_t c = (uint64_t)m * n;
+    const kpk_gemm_product product = {
+        t, layout_a == 't', layout_b == 't', m, n, k, batch};
+    const kpk_gemm_operands operands = {
+        .a = (void *)(uintptr_t)shape_memory(batch * a * size),
+        .b = (void *)(uintptr_t)shape_memory(batch * b * size),
+        .c = (void *)(uintptr_t)shape_memory(batch * c * size),
+        .lda = product.trans_a ? m : k,
+        .ldb = product.trans_b ? k : n,
+        .ldc = n,
+        .stride_a = (int64_t)a,
+        .stride_b = (int64_t)b,
+        .stride_c = (int64_t)c,
+        .alpha = 1};
+    kpk_gemm_plan plan;
+    struct sim_stats stats;
+    void *workspace;
+
+    check(kpk_gemm_choose(gpu, &kpk_module_gemm, &product, UINT64_MAX, &plan));
+    workspace = (void *)(uintptr_t)shape_memory(plan.workspace_nbytes);
+    sim.reset();
+    check(kpk_gemm_launch(gpu, &product, &plan, &operands, workspace, NULL));
+    check(kpk_sync(gpu, NULL));
+    sim.get(&stats);
+    print_bounds(target, s, &stats, plan.kernel,
+                 (double)(batch * (a + b + c) * size));
+    release();
+}
+
 /* `asked` is what kpk_kernel_shape() is told, N or NxCOLUMNS; "" for none. */
 static void run(const char *target, const struct shape *s, const char *asked)
 {
@@ -257,6 +308,10 @@ static void run(const char *target, const struct shape *s, const char *asked)
     kpk_shape shape;
     char *end;
 
+    if (strcmp(s->layout, "planned") == 0) {
+        run_planned_gemm(target, s);
+        return;
+    }
     if (!family)
         bench_die(s->kernel, "no family of kernels has it");
     check(kpk_kernel_get(gpu, s->kernel, &kernel));
@@ -328,6 +383,8 @@ static void run_table(const char *path, const char *glob, const char *target)
         char *text = field(&rest), *asked = field(&rest);
         struct shape s;
 
+        field(&rest); /* the family, for readers */
+
         if (kernel[0] == '#' || head) {
             head = head && kernel[0] == '#';
             continue;
@@ -335,6 +392,7 @@ static void run_table(const char *path, const char *glob, const char *target)
         if (fnmatch(glob, kernel, 0) != 0)
             continue;
         put_shape(&s, kernel, layout, text);
+        alone = strcmp(field(&rest), "alone") == 0;
         run(target, &s, asked);
     }
     (void)fclose(file);

@@ -456,16 +456,18 @@ static void attention(struct bench_launch *l, struct shape_use *use,
     l->block[0] = 256;
 }
 
-/* sequences x keys x heads of K, four heads for each; a split of 512 keys */
+/* sequences x keys x heads of K x heads for each of them, four if left out; a
+ * split of 512 keys */
 static void attention_decode(struct bench_launch *l, struct shape_use *use,
                              const struct shape *s)
 {
-    enum { GROUP = 4, SPLIT = 512 };
+    enum { SPLIT = 512 };
+    const uint64_t group = s->n[3] ? s->n[3] : 4;
     const uint64_t blocks_nbytes = strstr(s->kernel, "_q8_0")   ? 34
                                    : strstr(s->kernel, "_q4_0") ? 18
                                                                 : 64;
     kpk_attention_args a = {.b = (uint32_t)s->n[0],
-                            .h = (uint32_t)s->n[2] * GROUP,
+                            .h = (uint32_t)(s->n[2] * group),
                             .h_k = (uint32_t)s->n[2],
                             .d = head_size(s->kernel),
                             .seqlen_q = 1,
