@@ -164,6 +164,7 @@ static const struct conv_case cases_1d[] = {
     {"tiles, groups", 1, 3, 17, 1, 8190, 1, 4, 1, 1, 1, 0, N, N, 0, 64, 0, 0},
     /* tiles enough for matrix instructions */
     {"matrix", 2, 16, 66, 1, 1600, 1, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
+    {"matrix, long", 1, 1, 70, 1, 1440, 1, 40, 1, 0, 1, 0, N, N, 0, 1024, 0, 0},
     {"advised", 2, 24, 40, 1, 333, 1, 3, 2, 5, 2, 0, N, N, 0, ADVISED, 0, 0},
     {"advised, 1", 2, 24, 40, 1, 320, 1, 1, 1, 0, 1, 0, N, N, 0, ADVISED, 0, 0},
 };
@@ -201,6 +202,10 @@ static const struct conv_case cases_2d[] = {
     {"tiles, stride", 1, 3, 17, 91, 90, 3, 4, 2, 2, 1, 1, N, N, 0, 64, 0, 0},
     /* tiles enough for matrix instructions */
     {"matrix", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
+    /* more taps than its list of those outside has */
+    {"matrix, patches", 1, 1, 70, 156, 305, 6, 6, 6, 0, 1, 0, N, N, 0, 1024, 0,
+     0},
+    {"matrix, far", 1, 2, 66, 44, 60, 6, 7, 1, 0, 2, 0, N, N, 0, 1024, 1, 0},
     {"matrix, all", 3, 9, 130, 38, 37, 2, 4, 2, 3, 2, 1, N, N, 1, 1024, 1, 0},
     {"matrix, views", 9, 33, 4, 19, 18, 1, 1, 1, 0, 1, 0, T, N, 0, 1024, 0, 0},
     {"matrix, inf", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, S, N, 0, 1024, 3, 1},

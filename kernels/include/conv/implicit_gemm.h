@@ -109,16 +109,19 @@ template <u32 N> DEV u32 images_before(u32 p, u32 plane)
  */
 template <typename T, u32 N, u32 Threads> struct ImageOperand {
     static constexpr u32 n16 = per16<T>::value;
-    static constexpr u32 sets = 2;  /* of positions */
-    static constexpr u32 none = 31; /* a tap that no position has */
+    static constexpr u32 sets = 2;         /* of positions */
+    static constexpr u32 none = 31;        /* a tap that no position has */
+    static constexpr u32 most_taps = none; /* where images are padded */
     static_assert(N * step_pieces == sets * Threads, "all pieces of a step");
 
     ImageBuffer image;
     u32 c_offset, h_offset, w_offset; /* bytes from channel to channel... */
     u32 taps, kw, terms;
-    u32 per_taps, per_kw;            /* 2^32 divided by them */
-    u32 position[sets];              /* in the tile */
-    u32 offset[sets], outside[sets]; /* bit 31 - t: tap t is not in the image */
+    u32 per_taps, per_kw; /* 2^32 divided by them */
+    u32 position[sets];   /* in the tile */
+    /* bit 31 - t: tap t is not in the image. Without padding all taps are in
+     * it: more of them than bits ask for tap 0's. */
+    u32 offset[sets], outside[sets];
     T in[sets][n16];
 
     /* positions from `first` on, of `count` in all */
@@ -161,15 +164,20 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
             offset[i] =
                 (b * (u32)v.x.sb + top * sh + left * sw) * (u32)sizeof(T);
             NO_UNROLL
-            for (u32 k = 0; k < kw; k++)
+            for (u32 k = 0; k < kw && is_listed(); k++)
                 row_bits = row_bits * 2 + (left + k * dilation - pad >= width);
             NO_UNROLL
-            for (u32 k = 0; k < kh; k++)
+            for (u32 k = 0; k < kh && is_listed(); k++)
                 bits |= (top + k * dilation - pad_h < height ? row_bits
                                                              : (1u << kw) - 1)
                         << (32 - (k + 1) * kw);
             outside[i] = first + position[i] < count ? bits : ~0u;
         }
+    }
+    /* Whether `outside` has a bit for each tap. */
+    DEV_MEMBER bool is_listed() const
+    {
+        return KPK_NVIDIA || taps <= most_taps;
     }
     /* n / d is n * inverse(d) / 2^32 for n * d < 2^32 */
     static DEV_MEMBER u32 inverse(u32 d)
@@ -191,7 +199,7 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
         const u32 c = divide_by(k, taps, per_taps), tap = k - c * taps;
         const u32 h = divide_by(tap, kw, per_kw), w = tap - h * kw;
         const u32 at = c * c_offset + h * h_offset + w * w_offset;
-        const u32 shift = k < terms ? tap : none;
+        const u32 shift = k < terms ? is_listed() ? tap : 0 : none;
         const u32 from = k < terms ? at : 0;
 
         UNROLL
@@ -237,11 +245,20 @@ template <typename T> struct ConvMatrix {
     T *RESTRICT y;
     u8 *lds;
 
+    /* Whether the image has all taps of all positions. */
+    static DEV_MEMBER bool is_inside(const Conv &v)
+    {
+        return v.padding == 0 &&
+               (v.h_out - 1) * v.stride + (v.w.kh - 1) * v.dilation < v.x.h &&
+               (v.w_out - 1) * v.stride + (v.w.kw - 1) * v.dilation < v.x.w;
+    }
+
     /* Whether there are tiles enough, and offsets fit; for one thread to ask.
      */
     static DEV_MEMBER bool takes(const Conv &v)
     {
-        constexpr u64 enough_tiles = 12, least_terms = 32, most_taps = 31;
+        constexpr u64 enough_tiles = 12, least_terms = 32;
+        constexpr u64 most_taps = ImageOperand<T, N, threads>::most_taps;
         const u64 taps = v.w.kh * v.w.kw, plane = v.h_out * v.w_out;
         const u64 positions = v.x.b * plane, terms = v.x.c * taps;
         const u64 images = min_of(v.x.b, N / plane + 2);
@@ -250,7 +267,8 @@ template <typename T> struct ConvMatrix {
                           (v.x.w + 2 * v.padding) * v.x.sw +
                           v.dilation * (v.w.kh * v.x.sh + v.w.kw * v.x.sw);
 
-        return blockDim.x == threads && v.is_small() && taps <= most_taps &&
+        return blockDim.x == threads && v.is_small() &&
+               (taps <= most_taps || (!KPK_NVIDIA && is_inside(v))) &&
                terms >= least_terms && terms * taps < 1ull << 31 &&
                positions < 1ull << 30 && reach * sizeof(T) < 1ull << 31 &&
                v.w.so * M * sizeof(T) < 1ull << 31 &&

@@ -451,13 +451,14 @@ static uint64_t places(uint64_t side, uint64_t kernel, uint64_t stride,
 }
 
 /* channels x side x channels out x kernel's side x stride, one image; it keeps
- * the size but for the stride */
+ * the size but for the stride. Patches, which do not overlap, have no padding.
+ */
 static void conv(struct bench_launch *l, struct shape_use *use,
                  const struct shape *s)
 {
     const int dims = strncmp(s->kernel, "conv1d", 6) == 0 ? 1 : 2;
     const uint64_t c = s->n[0], side = s->n[1], o = s->n[2], k = s->n[3];
-    const uint64_t stride = s->n[4], padding = k / 2;
+    const uint64_t stride = s->n[4], padding = stride < k ? k / 2 : 0;
     const uint64_t out = places(side, k, stride, padding);
     const uint64_t area = dims == 1 ? side : side * side;
     const uint64_t taps = dims == 1 ? k : k * k;
