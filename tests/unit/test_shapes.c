@@ -317,6 +317,37 @@ static void test_products_have_compact_grids_on_sm_90(void **state)
     }
 }
 
+/* of 8192 rows */
+static void test_few_columns_have_fine_grids_on_amd(void **state)
+{
+    static const struct {
+        const char *kernel, *target;
+        uint64_t columns;
+        unsigned grid[2];
+    } want[] = {
+        {"mul_mat_q4_K", "gfx942", 9, {256, 1}},
+        {"mul_mat_q4_K", "gfx1030", 64, {256, 1}},
+        {"mul_mat_q4_K", "gfx1030", 65, {64, 2}},
+        {"mul_mat_q6_K", "gfx1100", 64, {512, 1}},
+        {"mul_mat_q4_K", "sm_90", 9, {64, 1}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+        for (size_t m = 0; m < kpk_pack_module_count(&kpk_candle); m++) {
+            const kpk_module *module = kpk_pack_module(&kpk_candle, m);
+            kpk_shape s;
+            size_t k;
+
+            if (kpk_module_find_kernel(module, want[i].kernel, &k) != KPK_OK)
+                continue;
+            assert_ok(kpk_module_shape(module, k, want[i].target, 8192,
+                                       want[i].columns, &s));
+            assert_int_equal(s.grid[0], want[i].grid[0]);
+            assert_int_equal(s.grid[1], want[i].grid[1]);
+        }
+}
+
 static void test_no_kernel_spills_registers(void **state)
 {
     (void)state;
@@ -363,6 +394,7 @@ int main(void)
             test_norms_and_softmax_have_blocks_for_just_their_rows),
         cmocka_unit_test(test_block_formats_have_the_callers_shapes),
         cmocka_unit_test(test_products_have_compact_grids_on_sm_90),
+        cmocka_unit_test(test_few_columns_have_fine_grids_on_amd),
         cmocka_unit_test(test_no_kernel_spills_registers),
         cmocka_unit_test(test_every_table_has_its_index),
     };
