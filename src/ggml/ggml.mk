@@ -10,7 +10,7 @@ GGML ?= $(if $(filter check-ggml check-ggml-model,$(MAKECMDGOALS)),$(GGML_TREE))
 GGML_JUDGE := $(B)/ggml
 GGML_TREE  := $(GGML_JUDGE)/llama_cpp_python-0.3.36/vendor/llama.cpp
 GGML_MODEL := SmolLM2-135M-Instruct.Q4_1.gguf
-GGML_MODULES := attention fused gemm ggml low_bit quantized sort
+GGML_MODULES := attention fused gemm ggml low_bit moe quantized sort
 GGML_HEADERS := $(PACK_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args attention_plan gemm_plan ggml_tensor)
 GGML_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(wildcard src/ggml/*.c))
 GGML_PACK    := $(LIB_OBJECTS) $(filter $(GGML_MODULES:%=$(B)/obj/pack/pack.%.%) $(B)/obj/pack/pack.host-attention_plan.o \

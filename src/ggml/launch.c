@@ -8,12 +8,20 @@
 bool launch(const struct run *run, const char *name, uint64_t n,
             uint64_t columns, const kpk_arg *args, size_t nargs)
 {
+    return launch_planes(run, name, n, columns, 1, args, nargs);
+}
+
+bool launch_planes(const struct run *run, const char *name, uint64_t n,
+                   uint64_t columns, uint32_t planes, const kpk_arg *args,
+                   size_t nargs)
+{
     const kpk_kernel *kernel;
     kpk_shape shape;
 
     if (kpk_kernel_get(run->inst, name, &kernel) != KPK_OK ||
         kpk_kernel_shape(kernel, n, columns, &shape) != KPK_OK)
         return false;
+    shape.grid[2] = planes;
     return !run->launching ||
            gpu_check(kpk_launch(kernel, &shape, run->stream, args, nargs),
                      name);

@@ -34,6 +34,10 @@ enum { MOST_LAUNCHES = 256 };
  * if the pack has no such kernel. */
 bool launch(const struct run *run, const char *name, uint64_t n,
             uint64_t columns, const kpk_arg *args, size_t nargs);
+/* The same with `planes` in the grid's third dimension. */
+bool launch_planes(const struct run *run, const char *name, uint64_t n,
+                   uint64_t columns, uint32_t planes, const kpk_arg *args,
+                   size_t nargs);
 bool launch_copy(const struct run *run, void *to, const void *from,
                  size_t nbytes);
 /* Memory for this node, other for each call. NULL without launching. */

@@ -16,9 +16,9 @@
 #include <string.h>
 
 const kpk_module *const ops_modules[] = {
-    &kpk_module_attention, &kpk_module_fused,     &kpk_module_gemm,
-    &kpk_module_ggml,      &kpk_module_low_bit,   &kpk_module_quantized,
-    &kpk_module_sort,
+    &kpk_module_attention, &kpk_module_fused,   &kpk_module_gemm,
+    &kpk_module_ggml,      &kpk_module_low_bit, &kpk_module_moe,
+    &kpk_module_quantized, &kpk_module_sort,
 };
 const size_t ops_nmodules = sizeof(ops_modules) / sizeof(ops_modules[0]);
 

@@ -219,19 +219,26 @@ static bool is_small(const struct ggml_tensor *t)
 }
 
 /*
- * Whether x may be rounded as product() rounds it: to Q8_1 for blocks, else to
- * the type of m if there are many columns. ggml_prec_set_src() sets the
+ * Whether x may be rounded to numbers, or to Q8_1. ggml_prec_set_src() sets the
  * parameter, and its types are in order of their precision.
  */
+static bool may_round_to(const struct ggml_tensor *t, enum ggml_type type)
+{
+    const int32_t asked = t->op_params[3];
+
+    return asked == GGML_PREC_UNDEFINED ||
+           asked >= (type == GGML_TYPE_BF16  ? GGML_PREC_BF16
+                     : type == GGML_TYPE_F16 ? GGML_PREC_F16
+                                             : GGML_PREC_Q8);
+}
+
+/* Whether x may be rounded as product() rounds it. */
 static bool may_round(const struct ggml_tensor *t)
 {
     const enum ggml_type type = t->src[0]->type;
-    const int32_t asked = t->op_params[3];
 
-    if (ggml_is_quantized(type))
-        return asked == GGML_PREC_UNDEFINED || asked >= GGML_PREC_Q8;
-    return t->ne[1] <= MOST_COLUMNS || asked == GGML_PREC_UNDEFINED ||
-           asked >= (type == GGML_TYPE_BF16 ? GGML_PREC_BF16 : GGML_PREC_F16);
+    return (!ggml_is_quantized(type) && t->ne[1] <= MOST_COLUMNS) ||
+           may_round_to(t, type);
 }
 
 bool mul_mat(struct run *run, const struct ggml_tensor *t)
@@ -264,7 +271,134 @@ bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t)
            mul_mat_weights(&ask, t, x);
 }
 
+/* ---- mixtures of experts ---- */
+
+/* Up to so many rows for each matrix, on average, the matrix is read for each
+ * of them; more rows share it. */
+enum { MOST_ROWS_APART = 4 };
+
+/* A token's row for each of the matrices that ids choose for it. */
+struct experts {
+    int32_t columns, rows, n; /* of the matrices, and how many there are */
+    int32_t used, tokens;     /* chosen for a token */
+    int32_t inputs;           /* columns of a token: `used`, or 1 for all */
+    int32_t results;          /* rows of the result */
+};
+
+static bool experts_of(const struct ggml_tensor *t, struct experts *e)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+
+    *e = (struct experts){.columns = (int32_t)m->ne[0],
+                          .rows = (int32_t)m->ne[1],
+                          .n = (int32_t)m->ne[2],
+                          .used = (int32_t)t->ne[1],
+                          .tokens = (int32_t)t->ne[2],
+                          .inputs = (int32_t)x->ne[1],
+                          .results = (int32_t)(t->ne[1] * t->ne[2])};
+    return ggml_is_contiguous(m) && ggml_is_contiguous(t) &&
+           has_rows(t->src[2]) && m->ne[0] <= INT32_MAX - 512 &&
+           m->ne[1] <= INT32_MAX && m->ne[2] < INT32_MAX &&
+           (x->ne[1] == 1 || x->ne[1] == t->ne[1]) && t->ne[2] <= UINT16_MAX &&
+           t->ne[1] <= UINT16_MAX;
+}
+
+/* Names of module moe are in small letters, as q4_k; those of module quantized
+ * for experts lack the underscore before the k, too. */
+static struct kernel_name expert_name(const char *before, enum ggml_type type,
+                                      const char *after, bool joined)
+{
+    struct kernel_name name = {""};
+    char suffix[sizeof(name.text)] = "";
+    size_t n = 0;
+
+    for (const char *c = type_name(type); *c && n + 1 < sizeof(suffix); c++)
+        if (*c != '_' || c[1] != 'K' || !joined)
+            suffix[n++] = *c == 'K' ? 'k' : *c;
+    (void)snprintf(name.text, sizeof(name.text), "%s_%s%s", before, suffix,
+                   after);
+    return name;
+}
+
+/* Columns become Q8_1, and each row of the result reads its matrix. */
+static bool rows_apart(struct run *run, const struct ggml_tensor *t,
+                       const struct experts *e)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    const int32_t in_columns = blocks_columns(e->columns);
+    const uint64_t n = (uint64_t)e->inputs * (uint64_t)e->tokens;
+    struct ggml_tensor columns = *x, ids = *t->src[2];
+    void *blocks;
+
+    if ((!is_f32(x) || !ggml_is_contiguous(x)) &&
+        !converted(run, x, GGML_TYPE_F32, &columns))
+        return false;
+    if (!ggml_is_contiguous(&ids) &&
+        !converted(run, t->src[2], GGML_TYPE_I32, &ids))
+        return false;
+    blocks = scratch(run, blocks_nbytes(e->columns, (int64_t)n));
+    return launch(run, "quantize_q8_1_quants", (uint64_t)in_columns, n,
+                  KPK_ARGS(columns.data, blocks, e->columns, in_columns)) &&
+           launch_planes(
+               run,
+               expert_name("indexed_moe_forward", m->type, "_q8_1", true).text,
+               (uint64_t)e->rows, (uint64_t)e->tokens, (uint32_t)e->used,
+               KPK_ARGS(m->data, blocks, ids.data, t->data, e->rows, e->columns,
+                        e->tokens, e->used, in_columns, e->inputs));
+}
+
+/* Rows of the result are sorted by their matrices, and share them. */
+static bool rows_sorted(struct run *run, const struct ggml_tensor *t,
+                        const struct experts *e)
+{
+    const struct ggml_tensor *m = t->src[0], *ids = t->src[2];
+    const bool blocks = ggml_is_quantized(m->type);
+    /* the range of f32 for columns that module quantized makes Q8_1 */
+    const enum ggml_type type = blocks ? GGML_TYPE_BF16 : m->type;
+    const int64_t stride = (int64_t)(ids->nb[1] / sizeof(int32_t));
+    const int32_t shared = e->used / e->inputs; /* rows with one input */
+    const void *weights = NULL;
+    struct ggml_tensor columns;
+    void *sorted, *first;
+
+    if (!converted(run, t->src[1], type, &columns))
+        return false;
+    sorted = scratch(run, sizeof(int32_t) * (size_t)e->results);
+    first = scratch(run, sizeof(int32_t) * ((size_t)e->n + 1));
+    return launch(run, "moe_sort_ids", 0, 0,
+                  KPK_ARGS(ids->data, stride, sorted, first, e->used,
+                           e->results, e->n)) &&
+           launch(run,
+                  blocks ? expert_name("moe_gemm_gguf_prefill_bf16", m->type,
+                                       "", false)
+                               .text
+                         : expert_name("moe_gemm", type, "_f32", false).text,
+                  (uint64_t)e->n, (uint64_t)e->rows,
+                  KPK_ARGS(columns.data, m->data, sorted, first, weights,
+                           t->data, e->n, shared, e->results, e->rows,
+                           e->columns));
+}
+
+static bool mul_mat_experts(struct run *run, const struct ggml_tensor *t)
+{
+    const enum ggml_type type = t->src[0]->type;
+    struct experts e;
+
+    if (!type_name(type) || !experts_of(t, &e))
+        return false;
+    if (!ggml_is_quantized(type))
+        return may_round_to(t, type) && rows_sorted(run, t, &e);
+    if (e.results <= MOST_ROWS_APART * (int64_t)e.n)
+        return may_round_to(t, type) && rows_apart(run, t, &e);
+    return may_round_to(t, GGML_TYPE_BF16) && rows_sorted(run, t, &e);
+}
+
 bool mul_mat_id(struct run *run, const struct ggml_tensor *t)
 {
-    return t->src[2]->type == GGML_TYPE_I32 && mul_mat_any(run, t, t->src[2]);
+    if (t->src[2]->type != GGML_TYPE_I32)
+        return false;
+    if (mul_mat_experts(run, t))
+        return true;
+    run->scratch_used = 0;
+    return mul_mat_any(run, t, t->src[2]);
 }

@@ -21,6 +21,7 @@
  */
 #pragma once
 
+#include "division.h"
 #include "fused/argmax.h"
 #include "reduce/add_up.h"
 
