@@ -12,18 +12,25 @@
  *   ggml_copy_A_B, ggml_repeat_T any layout to any other        copy.h
  *   ggml_get_rows_F, ggml_set_rows_F_T
  *                                rows by ids, also of blocks    rows.h
- *   ggml_{norm,rms_norm,l2_norm,sum_rows}_f32, ggml_soft_max_M
+ *   ggml_{norm,rms_norm,l2_norm,sum_rows,cumsum,argmax}_f32, ggml_soft_max_M
  *                                rows; M is the mask's type     strided_norm.h
  *   ggml_alibi_slopes_f32        of [heads] heads               strided_norm.h
  *   ggml_rope_T                  rotary embedding               strided_rope.h
  *   ggml_mul_mat_F_T             products of strided matrices   product.h
+ *   ggml_{keep_band,arange,roll,timestep_embedding}_f32
+ *                                functions of places            places.h
+ *   ggml_im2col_A_B, ggml_pool_{max,average}_T, ggml_conv_transpose_1d_T,
+ *   ggml_upscale_{nearest,bilinear,bicubic}_f32
+ *                                windows over images            windows.h
  */
 #include "ggml/copy.h"
 #include "ggml/elementwise.h"
+#include "ggml/places.h"
 #include "ggml/product.h"
 #include "ggml/rows.h"
 #include "ggml/strided_norm.h"
 #include "ggml/strided_rope.h"
+#include "ggml/windows.h"
 #include "gguf/formats.h"
 #include "gguf/k.h"
 
@@ -200,6 +207,15 @@ KERNEL ggml_sum_rows_f32(kpk_ggml_tensor x, kpk_ggml_tensor out, f32 factor)
     ggml_sum_rows(x, out, factor);
 }
 
+KERNEL ggml_cumsum_f32(kpk_ggml_tensor x, kpk_ggml_tensor out)
+{
+    ggml_cumsum(x, out);
+}
+KERNEL ggml_argmax_f32(kpk_ggml_tensor x, kpk_ggml_tensor out)
+{
+    ggml_argmax(x, out);
+}
+
 #define EXPORT_SOFT_MAX(M)                                                     \
     KERNEL ggml_soft_max_##M(kpk_ggml_tensor x, kpk_ggml_tensor mask,          \
                              const f32 *sinks, kpk_ggml_tensor out, f32 scale, \
@@ -224,6 +240,68 @@ KERNEL ggml_alibi_slopes_f32(f32 *out, u32 heads, f32 max_bias)
     }
 EXPORT_ROPE(f32)
 EXPORT_ROPE(f16)
+
+/* ---- places ---- */
+
+KERNEL ggml_keep_band_f32(kpk_ggml_tensor x, kpk_ggml_tensor out, i32 low,
+                          i32 high, f32 other)
+{
+    ggml_keep_band(x, out, low, high, other);
+}
+KERNEL ggml_arange_f32(kpk_ggml_tensor out, f32 start, f32 step)
+{
+    ggml_arange(out, start, step);
+}
+KERNEL ggml_roll_f32(kpk_ggml_tensor x, kpk_ggml_tensor out,
+                     kpk_ggml_place from)
+{
+    ggml_roll(x, out, from);
+}
+KERNEL ggml_timestep_embedding_f32(kpk_ggml_tensor x, kpk_ggml_tensor out,
+                                   u32 dim, f32 period)
+{
+    ggml_timestep_embedding(x, out, dim, period);
+}
+
+/* ---- windows ---- */
+
+#define EXPORT_IM2COL(A, B)                                                    \
+    KERNEL ggml_im2col_##A##_##B(kpk_ggml_tensor x, kpk_ggml_tensor out,       \
+                                 kpk_ggml_window window)                       \
+    {                                                                          \
+        ggml_im2col<A, B>(x, out, window);                                     \
+    }
+EXPORT_IM2COL(f32, f32)
+EXPORT_IM2COL(f32, f16)
+EXPORT_IM2COL(f16, f16)
+
+#define EXPORT_POOL(kind, Pool, T)                                             \
+    KERNEL ggml_pool_##kind##_##T(kpk_ggml_tensor x, kpk_ggml_tensor out,      \
+                                  kpk_ggml_window window, u32 divisor)         \
+    {                                                                          \
+        ggml_pool<Pool, T>(x, out, window, divisor);                           \
+    }
+#define EXPORT_WINDOWS(T)                                                      \
+    EXPORT_POOL(max, PoolMax, T)                                               \
+    EXPORT_POOL(average, PoolAverage, T)                                       \
+    KERNEL ggml_conv_transpose_1d_##T(kpk_ggml_tensor weights,                 \
+                                      kpk_ggml_tensor x, kpk_ggml_tensor out,  \
+                                      u32 step)                                \
+    {                                                                          \
+        ggml_conv_transpose_1d<T>(weights, x, out, step);                      \
+    }
+EXPORT_WINDOWS(f32)
+EXPORT_WINDOWS(f16)
+
+#define EXPORT_UPSCALE(kind, ...)                                              \
+    KERNEL ggml_upscale_##kind##_f32(kpk_ggml_tensor x, kpk_ggml_tensor out,   \
+                                     kpk_ggml_scale scale)                     \
+    {                                                                          \
+        __VA_ARGS__(x, out, scale);                                            \
+    }
+EXPORT_UPSCALE(nearest, ggml_upscale_nearest)
+EXPORT_UPSCALE(bilinear, ggml_upscale<2>)
+EXPORT_UPSCALE(bicubic, ggml_upscale<4>)
 
 /* ---- products ---- */
 

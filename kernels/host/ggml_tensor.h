@@ -22,6 +22,29 @@ typedef struct kpk_ggml_tensor {
     int64_t nb[4];
 } kpk_ggml_tensor;
 
+/*
+ * A window that moves over an image; width and height. The input under tap t of
+ * the window at place i is i step + t dilation - padding.
+ */
+typedef struct kpk_ggml_window {
+    uint32_t size[2], step[2], padding[2], dilation[2];
+} kpk_ggml_window;
+
+/*
+ * How ggml_upscale_KIND_f32 finds place i of a dimension in the smaller image,
+ * or the larger one: (i + offset) / factor - offset; without the offset and
+ * rounded down in dimensions 2 and 3, and in all of them for the nearest one.
+ */
+typedef struct kpk_ggml_scale {
+    float factor[4];
+    float offset;
+} kpk_ggml_scale;
+
+/* The first element's place in another tensor, in each dimension. */
+typedef struct kpk_ggml_place {
+    uint32_t i[4];
+} kpk_ggml_place;
+
 /* How ggml_rope_T turns its pairs; the formulas are YaRN's. */
 typedef struct kpk_ggml_rope {
     float base, scale, ext, attn, corr_low, corr_high;

@@ -9,6 +9,7 @@
 
 #include "attention.h"
 #include "fuse.h"
+#include "images.h"
 #include "products.h"
 
 #include <math.h>
@@ -364,6 +365,60 @@ static bool sum_rows(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(x, out, factor));
 }
 
+/* The sum of all elements is that of the rows' sums. */
+static bool sum_all(struct run *run, const struct ggml_tensor *t,
+                    const struct op *op)
+{
+    const float factor = 1;
+    kpk_ggml_tensor x = view_of(t->src[0]);
+    const kpk_ggml_tensor out = view_of(t);
+    kpk_ggml_tensor sums = {.ne = {1, x.ne[1], x.ne[2], x.ne[3]}};
+
+    (void)op;
+    sums.data = scratch(run, sizeof(float) * (size_t)count(&sums));
+    for (size_t d = 0; d < 4; d++)
+        sums.nb[d] = d ? sums.nb[d - 1] * sums.ne[d - 1] : 4;
+    /* ggml's CPU code takes other elements where rows have gaps */
+    if (!is_f32(t) || !is_f32(t->src[0]) || !has_rows(t->src[0]) ||
+        !launch(run, "ggml_sum_rows_f32", count_rows(&sums), x.ne[0],
+                KPK_ARGS(x, sums, factor)))
+        return false;
+    x = sums;
+    x.ne[0] = (uint32_t)count(&sums);
+    x.ne[1] = x.ne[2] = x.ne[3] = 1;
+    return launch(run, "ggml_sum_rows_f32", 1, x.ne[0],
+                  KPK_ARGS(x, out, factor));
+}
+
+static bool cumsum(struct run *run, const struct ggml_tensor *t,
+                   const struct op *op)
+{
+    const kpk_ggml_tensor x = view_of(t->src[0]), out = view_of(t);
+
+    (void)op;
+    return is_f32(t) && is_f32(t->src[0]) && has_rows(t) &&
+           has_rows(t->src[0]) &&
+           launch(run, "ggml_cumsum_f32", count_rows(&x), x.ne[0],
+                  KPK_ARGS(x, out));
+}
+
+/* Results are numbers of a row, in a row: a row each for the kernel. */
+static bool argmax(struct run *run, const struct ggml_tensor *t,
+                   const struct op *op)
+{
+    const kpk_ggml_tensor x = view_of(t->src[0]);
+    kpk_ggml_tensor out = view_of(t);
+
+    (void)op;
+    out.ne[1] = out.ne[0];
+    out.nb[1] = out.nb[0];
+    out.ne[0] = 1;
+    return is_f32(t->src[0]) && t->type == GGML_TYPE_I32 &&
+           x.ne[2] * x.ne[3] == 1 && x.ne[0] <= 1 << 24 &&
+           launch(run, "ggml_argmax_f32", count_rows(&x), x.ne[0],
+                  KPK_ARGS(x, out));
+}
+
 static bool soft_max(struct run *run, const struct ggml_tensor *t,
                      const struct op *op)
 {
@@ -526,6 +581,85 @@ static bool rope(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(from, positions->data, factors, out, r));
 }
 
+/* ---- places ---- */
+
+/* Which elements of a matrix stay: those so far ahead of the diagonal. */
+static bool band(struct run *run, const struct ggml_tensor *t,
+                 const struct op *op)
+{
+    const int32_t kind = t->op_params[0];
+    kpk_ggml_tensor x = view_of(t->src[0]);
+    const kpk_ggml_tensor out = view_of(t);
+    float other = 0;
+    int32_t low = 0, high = 0;
+
+    (void)op;
+    if (t->op == GGML_OP_DIAG) { /* a row, which is repeated */
+        x.nb[1] = 0;
+    } else if (t->op == GGML_OP_DIAG_MASK_INF) {
+        low = INT32_MIN;
+        high = kind;
+        other = -INFINITY;
+    } else if (kind == GGML_TRI_TYPE_UPPER_DIAG ||
+               kind == GGML_TRI_TYPE_UPPER) {
+        low = kind == GGML_TRI_TYPE_UPPER;
+        high = INT32_MAX;
+    } else {
+        low = INT32_MIN;
+        high = kind == GGML_TRI_TYPE_LOWER ? -1 : 0;
+    }
+    return is_f32(t) && is_f32(t->src[0]) &&
+           launch(run, "ggml_keep_band_f32", count(&out), 0,
+                  KPK_ARGS(x, out, low, high, other));
+}
+
+static bool arange(struct run *run, const struct ggml_tensor *t,
+                   const struct op *op)
+{
+    const kpk_ggml_tensor out = view_of(t);
+    const float start = param_f32(t, 0), step = param_f32(t, 2);
+
+    (void)op;
+    return is_f32(t) && launch(run, "ggml_arange_f32", count(&out), 0,
+                               KPK_ARGS(out, start, step));
+}
+
+static bool roll(struct run *run, const struct ggml_tensor *t,
+                 const struct op *op)
+{
+    const kpk_ggml_tensor x = view_of(t->src[0]), out = view_of(t);
+    kpk_ggml_place from;
+
+    (void)op;
+    for (size_t d = 0; d < 4; d++) {
+        const int64_t n = t->ne[d], shift = t->op_params[d] % n;
+
+        from.i[d] = (uint32_t)((n - shift) % n);
+    }
+    return is_f32(t) && is_f32(t->src[0]) &&
+           launch(run, "ggml_roll_f32", count(&out), 0, KPK_ARGS(x, out, from));
+}
+
+static bool timestep_embedding(struct run *run, const struct ggml_tensor *t,
+                               const struct op *op)
+{
+    const kpk_ggml_tensor x = view_of(t->src[0]), out = view_of(t);
+    const uint32_t dim = (uint32_t)t->op_params[0];
+    const float period = (float)t->op_params[1];
+
+    (void)op;
+    return is_f32(t) && is_f32(t->src[0]) && dim > 1 &&
+           launch(run, "ggml_timestep_embedding_f32", count(&out), 0,
+                  KPK_ARGS(x, out, dim, period));
+}
+
+static bool windows(struct run *run, const struct ggml_tensor *t,
+                    const struct op *op)
+{
+    (void)op;
+    return image(run, t);
+}
+
 /* ---- products ---- */
 
 static bool product(struct run *run, const struct ggml_tensor *t,
@@ -582,6 +716,9 @@ static bool attend(struct run *run, const struct ggml_tensor *t,
     X(GGML_OP_GROUP_NORM,     group_norm, 1)        \
     X(GGML_OP_SUM_ROWS,       sum_rows,   NONE)     \
     X(GGML_OP_MEAN,           sum_rows,   NONE)     \
+    X(GGML_OP_SUM,            sum_all,    NONE)     \
+    X(GGML_OP_CUMSUM,         cumsum,     NONE)     \
+    X(GGML_OP_ARGMAX,         argmax,     NONE)     \
     X(GGML_OP_SOFT_MAX,       soft_max,   0)        \
     X(GGML_OP_ROPE,           rope,       NONE)     \
     X(GGML_OP_ROPE_BACK,      rope,       NONE)     \
@@ -589,6 +726,17 @@ static bool attend(struct run *run, const struct ggml_tensor *t,
     X(GGML_OP_ARGSORT,        argsort,    NONE)     \
     X(GGML_OP_GET_ROWS,       get_rows,   NONE)     \
     X(GGML_OP_SET_ROWS,       set_rows,   NONE)     \
+    X(GGML_OP_TRI,            band,       NONE)     \
+    X(GGML_OP_DIAG,           band,       NONE)     \
+    X(GGML_OP_DIAG_MASK_INF,  band,       NONE)     \
+    X(GGML_OP_ARANGE,         arange,     NONE)     \
+    X(GGML_OP_ROLL,           roll,       NONE)     \
+    X(GGML_OP_IM2COL,         windows,    NONE)     \
+    X(GGML_OP_POOL_1D,        windows,    NONE)     \
+    X(GGML_OP_POOL_2D,        windows,    NONE)     \
+    X(GGML_OP_UPSCALE,        windows,    NONE)     \
+    X(GGML_OP_CONV_TRANSPOSE_1D, windows, NONE)     \
+    X(GGML_OP_TIMESTEP_EMBEDDING, timestep_embedding, NONE) \
     X(GGML_OP_MUL_MAT,        product,    NONE)     \
     X(GGML_OP_MUL_MAT_ID,     product_id, NONE)     \
     X(GGML_OP_FLASH_ATTN_EXT, attend,     NONE)

@@ -53,6 +53,11 @@ extern const kpk_module kpk_module_ggml;
     SET_BLOCKS("q5_0", Q5_0, t, T) SET_BLOCKS("q5_1", Q5_1, t, T)              \
     SET_BLOCKS("q8_0", Q8_0, t, T) SET_BLOCKS("iq4_nl", IQ4_NL, t, T)
 
+#define WINDOWS(t, T)                                                          \
+    {"ggml_pool_max_" t, ggml_run_pool, T, KT_F32, NULL},                      \
+    {"ggml_pool_average_" t, ggml_run_pool, T, KT_F32, NULL},                  \
+    {"ggml_conv_transpose_1d_" t, ggml_run_conv_transpose, T, KT_F32, NULL},
+
 #define PRODUCT(m, M, x, X)                                                    \
     {"ggml_mul_mat_" m "_" x, ggml_run_product, M, X, NULL},
 #define PRODUCTS(m, M)                                                         \
@@ -79,6 +84,19 @@ static const struct kt_row rows[] = {
     {"ggml_rms_norm_f32", ggml_run_norm, KT_F32, KT_F32, NULL},
     {"ggml_l2_norm_f32", ggml_run_norm, KT_F32, KT_F32, NULL},
     {"ggml_sum_rows_f32", ggml_run_norm, KT_F32, KT_F32, NULL},
+    {"ggml_cumsum_f32", ggml_run_cumsum, KT_F32, KT_F32, NULL},
+    {"ggml_argmax_f32", ggml_run_argmax, KT_F32, KT_I32, NULL},
+    {"ggml_keep_band_f32", ggml_run_keep_band, KT_F32, KT_F32, NULL},
+    {"ggml_arange_f32", ggml_run_arange, KT_F32, KT_F32, NULL},
+    {"ggml_roll_f32", ggml_run_roll, KT_F32, KT_F32, NULL},
+    {"ggml_timestep_embedding_f32", ggml_run_timestep, KT_F32, KT_F32, NULL},
+    {"ggml_im2col_f32_f32", ggml_run_im2col, KT_F32, KT_F32, NULL},
+    {"ggml_im2col_f32_f16", ggml_run_im2col, KT_F32, KT_F16, NULL},
+    {"ggml_im2col_f16_f16", ggml_run_im2col, KT_F16, KT_F16, NULL},
+    WINDOWS("f32", KT_F32) WINDOWS("f16", KT_F16)
+    {"ggml_upscale_nearest_f32", ggml_run_upscale, KT_F32, KT_F32, NULL},
+    {"ggml_upscale_bilinear_f32", ggml_run_upscale, KT_F32, KT_F32, NULL},
+    {"ggml_upscale_bicubic_f32", ggml_run_upscale, KT_F32, KT_F32, NULL},
     {"ggml_soft_max_f32", ggml_run_soft_max, KT_F32, KT_F32, NULL},
     {"ggml_soft_max_f16", ggml_run_soft_max, KT_F16, KT_F32, NULL},
     {"ggml_alibi_slopes_f32", ggml_run_slopes, KT_F32, KT_F32, NULL},

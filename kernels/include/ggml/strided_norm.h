@@ -8,6 +8,9 @@
  *   rms_norm   x / sqrt(mean of squares + eps)
  *   l2_norm    x / max(sqrt(sum of squares), eps)
  *   sum_rows   the row's sum times a factor, one element
+ *   cumsum     the sums of the elements so far; no gaps between elements
+ *   argmax     the number of the greatest element as i32, of equal ones the
+ *              last, in rows of up to 2^24; NaN counts least
  *   soft_max   of scale x + slope mask, and a sink: a score without an element.
  *              mask has [columns, rows of a head, heads, sequences] and is
  *              repeated from dimension 2 on. The slope is 1 if max_bias is 0,
@@ -19,6 +22,7 @@
 
 #include "fused/held_row.h"
 #include "ggml/tensor.h"
+#include "reduce/add_up.h"
 
 /* a block's row, element by element */
 struct BlockRow {
@@ -104,6 +108,30 @@ DEV void ggml_sum_rows(const Tensor &x, const Tensor &out, f32 factor)
 
     if (threadIdx.x == 0)
         *address_of<f32>(out, p) = sum * factor;
+}
+
+DEV void ggml_cumsum(const Tensor &x, const Tensor &out)
+{
+    const Place p = place_of<1>((u32)blockIdx.x, out.ne);
+
+    add_up_line(address_of<const f32>(x, p), address_of<f32>(out, p), x.ne[0]);
+}
+
+DEV void ggml_argmax(const Tensor &x, const Tensor &out)
+{
+    BLOCK_SCRATCH(f32, scratch);
+    const Place p = place_of<1>((u32)blockIdx.x, out.ne);
+    const Row<const f32> from(x, p);
+    BlockRow row(scratch);
+    f32 top = -infinity<f32>(), last = 0;
+
+    row.each(x.ne[0], [&](u32 c) { top = fmaxf(top, from[c]); });
+    top = row.reduce(top, larger());
+    /* f32 holds the numbers of a row exactly */
+    row.each(x.ne[0], [&](u32 c) { last = from[c] == top ? (f32)c : last; });
+    last = row.reduce(last, larger());
+    if (threadIdx.x == 0)
+        *address_of<i32>(out, p) = (i32)last;
 }
 
 /* ALiBi's slope of a head: powers of two numbers, the even ones first */

@@ -13,9 +13,7 @@
 typedef kpk_ggml_tensor Tensor;
 
 /* an element's place in each dimension */
-struct Place {
-    u32 i[4];
-};
+typedef kpk_ggml_place Place;
 
 DEV u32 rows_of(const Tensor &t)
 {

@@ -62,6 +62,16 @@ void ggml_run_set_blocks(struct kt *t, const struct kt_row *row);
 void ggml_run_product(struct kt *t, const struct kt_row *row);
 void ggml_run_slopes(struct kt *t, const struct kt_row *row);
 void ggml_run_norm(struct kt *t, const struct kt_row *row);
+void ggml_run_cumsum(struct kt *t, const struct kt_row *row);
+void ggml_run_argmax(struct kt *t, const struct kt_row *row);
+void ggml_run_keep_band(struct kt *t, const struct kt_row *row);
+void ggml_run_arange(struct kt *t, const struct kt_row *row);
+void ggml_run_roll(struct kt *t, const struct kt_row *row);
+void ggml_run_timestep(struct kt *t, const struct kt_row *row);
+void ggml_run_im2col(struct kt *t, const struct kt_row *row);
+void ggml_run_pool(struct kt *t, const struct kt_row *row);
+void ggml_run_conv_transpose(struct kt *t, const struct kt_row *row);
+void ggml_run_upscale(struct kt *t, const struct kt_row *row);
 void ggml_run_soft_max(struct kt *t, const struct kt_row *row);
 void ggml_run_rope(struct kt *t, const struct kt_row *row);
 

@@ -73,6 +73,67 @@ void ggml_run_norm(struct kt *t, const struct kt_row *row)
     }
 }
 
+void ggml_run_cumsum(struct kt *t, const struct kt_row *row)
+{
+    (void)row;
+    for (size_t k = 0; k < NCASES(norm_cases); k++) {
+        const struct norm_case *c = &norm_cases[k];
+        const enum lie from = c->from == REVERSED ? GAPS : c->from;
+        const enum lie to = c->to == REVERSED ? GAPS : c->to;
+        struct gt x = gt_make(t, KT_F32, c->ne, from, KT_SMALL, k);
+        const struct gt out = gt_result(t, KT_F32, c->ne, to);
+        kt_real *want = kt_alloc(t, x.n * sizeof(*want));
+        kt_real *scale = kt_alloc(t, x.n * sizeof(*scale));
+        kt_real sum = 0, size = 0;
+
+        for (size_t i = 0; i < x.n; i++) {
+            sum = (i % c->ne[0] ? sum : 0) + gt_get(&x, i);
+            size = (i % c->ne[0] ? size : 0) + fabsl(gt_get(&x, i));
+            want[i] = sum;
+            scale[i] = size * (kt_depth(c->ne[0], c->block) + 16);
+        }
+        gt_place(t, &x);
+        t->what = "sums so far";
+        if (!KT_LAUNCH(t, (unsigned)(x.n / c->ne[0]), c->block, 0, x.t, out.t))
+            return;
+        gt_check(t, &out, want, NULL, (struct kt_gate){1, V, scale, false});
+    }
+}
+
+/* Numbers of few bits, so that some are equal; a NaN in every other row. */
+void ggml_run_argmax(struct kt *t, const struct kt_row *row)
+{
+    (void)row;
+    for (size_t k = 0; k < NCASES(norm_cases); k++) {
+        const struct norm_case *c = &norm_cases[k];
+        const uint32_t out_ne[4] = {1, c->ne[1], c->ne[2], c->ne[3]};
+        struct gt x = gt_make(t, KT_F32, c->ne, c->from, KT_SMALL, k);
+        const struct gt out = gt_result(t, KT_I32, out_ne, c->to);
+        kt_real *want = kt_alloc(t, out.n * sizeof(*want));
+
+        for (size_t r = 0; r < out.n; r++) {
+            kt_real top = -INFINITY;
+
+            for (size_t i = 0; i < c->ne[0]; i++) {
+                const size_t at = r * c->ne[0] + i;
+                const bool none = r % 2 && i == c->ne[0] / 3;
+                const kt_real v = none ? NAN : roundl(gt_get(&x, at) * 8) / 8;
+
+                kt_put(KT_F32, x.host, gt_at(&x, at), v);
+                if (v >= top) {
+                    top = v;
+                    want[r] = (kt_real)i;
+                }
+            }
+        }
+        gt_place(t, &x);
+        t->what = "the greatest";
+        if (!KT_LAUNCH(t, (unsigned)out.n, c->block, 0, x.t, out.t))
+            return;
+        gt_check(t, &out, want, NULL, KT_EXACT);
+    }
+}
+
 /* ---- softmax ---- */
 
 static const struct soft_max_case {
