@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { MOST_NODES = 4 };
+enum { MOST_NODES = 3, NONE = -1 };
 
 /* A row of TABLE, and the nodes that it was found for. */
 struct sequence {
@@ -27,13 +27,18 @@ static bool is_plain(const struct ggml_tensor *t)
     return is_f32(t) && ggml_is_contiguous(t);
 }
 
+/* Whether two tensors with memory share a part of it. */
+static bool are_one(const struct ggml_tensor *a, const struct ggml_tensor *b)
+{
+    return a && b && a->data && b->data && overlap(a, b);
+}
+
 /* A kernel reads a row before it writes the row: the two may be one tensor's
  * memory, and no other part of it. */
 static bool may_write(const struct ggml_tensor *out,
                       const struct ggml_tensor *in)
 {
-    return !in || !out || !out->data || out->data == in->data ||
-           !overlap(out, in);
+    return !are_one(out, in) || out->data == in->data;
 }
 
 /* The operand of a node that is not `one`. */
@@ -117,30 +122,32 @@ static bool norm_to_blocks(const struct run *run, const struct ggml_tensor *x,
         KPK_ARGS(x->data, added, total, weights->data, blocks, n, padded, eps));
 }
 
-/* RMS_NORM and MUL, the last two of the sequence, behind a sum or none. */
+/* RMS_NORM and MUL, the last two of the sequence, behind an ADD or not: its sum
+ * is stored if anything else reads it. */
 static bool norm_mul(struct run *run, const struct sequence *s)
 {
-    const struct ggml_tensor *sum = s->n == 3 ? s->nodes[0] : NULL;
+    const struct ggml_tensor *add = s->n == 3 ? s->nodes[0] : NULL;
     const struct ggml_tensor *norm = s->nodes[s->n - 2];
     const struct ggml_tensor *out = s->nodes[s->n - 1];
-    const struct ggml_tensor *x = sum ? sum->src[0] : norm->src[0];
-    const struct ggml_tensor *residual = sum ? sum->src[1] : NULL;
+    const struct ggml_tensor *x = add ? add->src[0] : norm->src[0];
+    const struct ggml_tensor *residual = add ? add->src[1] : NULL;
+    const struct ggml_tensor *sum =
+        add && !ggml_node_has_n_uses(s->graph, s->first, 1) ? add : NULL;
     const struct ggml_tensor *weights = other(out, norm);
     const float eps = param_f32(norm, 0);
 
-    if (norm->src[0] != (sum ? sum : x) || !is_plain(x) || !is_plain(out) ||
-        !is_row_of(weights, out) || x->ne[0] > INT32_MAX - 512 ||
-        (sum && (!is_plain(sum) || !is_plain(residual) ||
-                 !ggml_are_same_shape(x, residual))) ||
+    if (!is_plain(x) || !is_plain(out) || !is_row_of(weights, out) ||
+        x->ne[0] > INT32_MAX - 512 ||
+        (residual && (!is_plain(residual) || !is_plain(add) ||
+                      !ggml_are_same_shape(x, residual))) ||
         !may_write(sum, x) || !may_write(sum, residual) ||
-        (sum && sum->data && overlap(sum, weights)))
+        are_one(sum, weights))
         return false;
     if (make_blocks(run, s->graph, s->first + s->n - 1))
         return norm_to_blocks(run, x, residual, weights, sum, eps);
-    if (!may_write(out, x) || !may_write(out, residual) ||
-        (out->data && (overlap(out, weights) || (sum && overlap(out, sum)))))
-        return false;
-    return fuse_norm(run, x, residual, weights, sum, out, eps);
+    return may_write(out, x) && may_write(out, residual) &&
+           !are_one(out, weights) && !are_one(out, sum) &&
+           fuse_norm(run, x, residual, weights, sum, out, eps);
 }
 
 /* ---- gates ---- */
@@ -177,15 +184,15 @@ static bool gate_to_blocks(struct run *run, const struct sequence *s)
 
 /* clang-format off */
 #define TABLE(X)                                                               \
-    /* function         stored before the last   operations */                 \
-    X(norm_mul,         1,  GGML_OP_ADD, GGML_OP_RMS_NORM, GGML_OP_MUL)        \
-    X(norm_mul,         0,  GGML_OP_RMS_NORM, GGML_OP_MUL)                     \
-    X(gate_to_blocks,   0,  GGML_OP_GLU)
+    /* function         stored  operations */                                  \
+    X(norm_mul,         0,      GGML_OP_ADD, GGML_OP_RMS_NORM, GGML_OP_MUL)    \
+    X(norm_mul,         NONE,   GGML_OP_RMS_NORM, GGML_OP_MUL)                 \
+    X(gate_to_blocks,   NONE,   GGML_OP_GLU)
 /* clang-format on */
 
 static const struct row {
     serve *serve;
-    int stored; /* so many of the first results are read by others, too */
+    int stored; /* a node beside the last that others may read */
     enum ggml_op ops[MOST_NODES]; /* up to GGML_OP_NONE */
 } rows[] = {
 #define X(function, stored, ...) {function, stored, {__VA_ARGS__}},
@@ -211,7 +218,7 @@ static bool matches(const struct row *row, struct sequence *s)
             const struct ggml_tensor *before = s->nodes[s->n - 1];
 
             if ((node->src[0] == before) == (node->src[1] == before) ||
-                (s->n > row->stored &&
+                (s->n - 1 != row->stored &&
                  !ggml_node_has_n_uses(s->graph, i - 1, 1)))
                 return false;
         }
@@ -222,16 +229,17 @@ static bool matches(const struct row *row, struct sequence *s)
 
 int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first)
 {
+    const struct run before = *run;
     struct sequence s = {.graph = graph, .first = first};
 
     for (size_t r = 0; run->fusing && r < sizeof(rows) / sizeof(rows[0]); r++) {
         if (!matches(&rows[r], &s))
             continue;
-        run->scratch_used = 0;
         for (int i = 0; i < s.n; i++)
             shared_forget(run, s.nodes[i]);
         if (rows[r].serve(run, &s))
             return s.n;
+        *run = before; /* no blocks were made */
     }
     return 0;
 }
