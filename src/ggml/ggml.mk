@@ -56,12 +56,13 @@ $(GGML_JUDGE)/test-backend-ops:
 	@tests/ggml/check.py fetch $(GGML_JUDGE)
 
 # Those of check-ggml-model: more of llama.cpp, in the same folder.
-$(GGML_JUDGE)/build/bin/llama-completion: $(GGML_JUDGE)/test-backend-ops
+$(GGML_JUDGE)/programs: $(GGML_JUDGE)/test-backend-ops
 	@tests/ggml/model.py build $(GGML_JUDGE)
+	@touch $@
 
 GGML_DEVICES ?= gfx942
 check-ggml: $(GGML_JUDGE)/test-backend-ops $(H)/libggml-kpack.so $(if $(filter card,$(GGML_DEVICES)),,sim) ## run ggml's tests of backends on kpack (GGML_DEVICES=)
 	@tests/ggml/check.py run $(GGML_JUDGE) $(H) $(GGML_DEVICES)
-check-ggml-model: $(GGML_JUDGE)/build/bin/llama-completion $(H)/libggml-kpack.so model-data $(if $(filter card,$(GGML_DEVICES)),,sim) ## run a model in llama.cpp's programs on kpack (GGML_DEVICES=)
+check-ggml-model: $(GGML_JUDGE)/programs $(H)/libggml-kpack.so model-data $(if $(filter card,$(GGML_DEVICES)),,sim) ## run a model in llama.cpp's programs on kpack (GGML_DEVICES=)
 	@tests/ggml/model.py run $(GGML_JUDGE) $(H) $(MODEL_DATA)/$(GGML_MODEL) $(GGML_DEVICES)
 .PHONY: check-ggml check-ggml-model
