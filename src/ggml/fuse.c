@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { MOST_NODES = 3, NONE = -1 };
+enum { MOST_NODES = 5, NONE = -1 };
 
 /* A row of TABLE, and the nodes that it was found for. */
 struct sequence {
@@ -150,6 +150,33 @@ static bool norm_mul(struct run *run, const struct sequence *s)
            fuse_norm(run, x, residual, weights, sum, out, eps);
 }
 
+/* A norm with weights, behind a sum with another one. There is a kernel for
+ * Q8_1 alone. */
+static bool norm_add_norm(struct run *run, const struct sequence *s)
+{
+    const struct ggml_tensor *first = s->nodes[0], *inner = s->nodes[1];
+    const struct ggml_tensor *sum = s->nodes[2];
+    const struct ggml_tensor *second = s->nodes[3], *out = s->nodes[4];
+    const struct ggml_tensor *x = first->src[0], *residual = other(sum, inner);
+    const struct ggml_tensor *inner_weights = other(inner, first);
+    const struct ggml_tensor *weights = other(out, second);
+    const float eps = param_f32(first, 0);
+    const int32_t n = (int32_t)out->ne[0], padded = blocks_columns(n);
+    void *blocks = run->shared;
+
+    return eps == param_f32(second, 0) && is_plain(x) && is_plain(residual) &&
+           is_plain(sum) && is_plain(out) && out->ne[0] <= INT32_MAX - 512 &&
+           ggml_are_same_shape(x, sum) && ggml_are_same_shape(residual, sum) &&
+           is_row_of(inner_weights, out) && is_row_of(weights, out) &&
+           may_write(sum, x) && may_write(sum, residual) &&
+           !are_one(sum, inner_weights) && !are_one(sum, weights) &&
+           make_blocks(run, s->graph, s->first + 4) &&
+           launch(run, "rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32",
+                  (uint64_t)ggml_nrows(out), (uint64_t)out->ne[0],
+                  KPK_ARGS(x->data, inner_weights->data, residual->data,
+                           sum->data, weights->data, blocks, n, padded, eps));
+}
+
 /* ---- gates ---- */
 
 /* Gate times up, of two tensors, to Q8_1. */
@@ -185,6 +212,8 @@ static bool gate_to_blocks(struct run *run, const struct sequence *s)
 /* clang-format off */
 #define TABLE(X)                                                               \
     /* function         stored  operations */                                  \
+    X(norm_add_norm,    2,      GGML_OP_RMS_NORM, GGML_OP_MUL, GGML_OP_ADD,    \
+                                GGML_OP_RMS_NORM, GGML_OP_MUL)                 \
     X(norm_mul,         0,      GGML_OP_ADD, GGML_OP_RMS_NORM, GGML_OP_MUL)    \
     X(norm_mul,         NONE,   GGML_OP_RMS_NORM, GGML_OP_MUL)                 \
     X(gate_to_blocks,   NONE,   GGML_OP_GLU)

@@ -35,8 +35,8 @@ template <typename T> struct norm_twice {
 
         UNROLL
         for (u32 i = 0; i < K * V; i++)
-            x.v[i / V][i % V] = convert<A>(
-                convert<T>(x.v[i / V][i % V] * g * w.v[i / V][i % V]));
+            x.v[i / V][i % V] = convert<A>(convert<T>(
+                rounded_product(x.v[i / V][i % V] * g, w.v[i / V][i % V])));
         combine(y, x, [](A v, A w) { return convert<A>(convert<T>(v + w)); });
         y.each(outer.t, first, n,
                [&](A *v, u32 c) { write_columns<V>(sum + c, v); });

@@ -274,6 +274,32 @@ void fused_run_norm(struct kt *t, const struct kt_row *row)
 
 /* ---- rmsnorm_add_rmsnorm_quantize_q8_1_quants ---- */
 
+/* The sum has the bits of rmsnorm_add's norm of src, plus residual: each step
+ * is rounded. */
+static void check_steps(struct kt *t, const struct norm_case *c,
+                        const void *src, const void *inner, float eps,
+                        const float *residual, const float *sum)
+{
+    const char *symbol = t->symbol;
+    const size_t total = c->rows * c->n;
+    const void *none = NULL;
+    const int32_t columns = (int32_t)c->n, block = (int32_t)c->threads;
+    void *out = kt_device(t, NULL, total * sizeof(float), c->lead * 4);
+    float *want = kt_alloc(t, total * sizeof(*want));
+    bool launched;
+
+    t->symbol = "rmsnorm_add_f32";
+    launched = KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, src, none, out,
+                         none, inner, columns, block, eps);
+    t->symbol = symbol;
+    if (!launched)
+        return;
+    kt_read(t, want, out, total * sizeof(*want));
+    for (size_t i = 0; i < total; i++)
+        want[i] += residual[i];
+    kt_check_bits(t, KT_F32, sum, want, total);
+}
+
 void fused_run_norm_twice(struct kt *t, const struct kt_row *row)
 {
     (void)row;
@@ -331,6 +357,8 @@ void fused_run_norm_twice(struct kt *t, const struct kt_row *row)
         kt_read(t, got_sum, dsum, nbytes);
         kt_check(t, KT_F32, got_sum, sum, total,
                  (struct kt_gate){0.5L, slack, scale, false});
+        if (!(c->how & (SPECIAL | LARGE_SRC | TINY)))
+            check_steps(t, c, dsrc, dinner, eps, residual, got_sum);
         /* a sum that cancels keeps its terms' error */
         fused_check_blocks(t, got, want, c->rows, n, c->padded, 4 * slack);
     }
