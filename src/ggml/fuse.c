@@ -137,7 +137,7 @@ static bool norm_mul(struct run *run, const struct sequence *s)
     const float eps = param_f32(norm, 0);
 
     if (!is_plain(x) || !is_plain(out) || !is_row_of(weights, out) ||
-        x->ne[0] > INT32_MAX - 512 ||
+        !ggml_are_same_shape(norm, out) || x->ne[0] > INT32_MAX - 512 ||
         (residual && (!is_plain(residual) || !is_plain(add) ||
                       !ggml_are_same_shape(x, residual))) ||
         !may_write(sum, x) || !may_write(sum, residual) ||

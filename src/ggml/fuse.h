@@ -8,7 +8,8 @@
 
 /*
  * fuse_nodes() asks for, or launches, the nodes from `first` on that a row of
- * the table covers. Results that no other node reads are not stored.
+ * the table covers. Results that no other node reads are not stored, but
+ * for the last one's.
  *
  * Returns their number; 0 if no row does, or without run->fusing.
  */

@@ -273,26 +273,35 @@ static bool record(struct graphs *g, struct recording *r,
     return good;
 }
 
+static void not_recorded(struct graphs *g)
+{
+    (void)fprintf(stderr, "ggml-kpack: %s: graphs are not recorded: %s\n",
+                  g->gpu->name, kpk_error_message());
+    record_no_more(g);
+}
+
 enum ggml_status graphs_compute(struct graphs *g,
                                 const struct ggml_cgraph *graph)
 {
     struct recording *r = NULL;
-    bool known = false, done;
+    bool known = false;
 
     if (g->recorder && graph->n_nodes > FEW_NODES)
         r = find_recording(g, graph, &known);
     if ((!r || !r->exec) && !make_memory(g, graph))
         return GGML_STATUS_ALLOC_FAILED;
-    if (r && known && !r->exec && !record(g, r, graph)) {
-        (void)fprintf(stderr, "ggml-kpack: %s: graphs are not recorded: %s\n",
-                      g->gpu->name, kpk_error_message());
-        record_no_more(g);
+    if (r && known && !r->exec && !record(g, r, graph))
+        not_recorded(g);
+    if (r && r->exec) {
+        if (kpk_graph_launch(g->gpu->inst, r->exec, g->stream) == KPK_OK)
+            return GGML_STATUS_SUCCESS;
+        not_recorded(g);
+        forget_exec(g, r);
+        if (!make_memory(g, graph))
+            return GGML_STATUS_ALLOC_FAILED;
     }
-    done = r && r->exec
-               ? gpu_check(kpk_graph_launch(g->gpu->inst, r->exec, g->stream),
-                           "a graph")
-               : launch_all(g, graph, g->stream);
-    return done ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+    return launch_all(g, graph, g->stream) ? GGML_STATUS_SUCCESS
+                                           : GGML_STATUS_FAILED;
 }
 
 /* ---- open and close ---- */

@@ -1,6 +1,8 @@
 /* launch.c - tensors and launches, for all operations */
 #include "launch.h"
 
+#include "../../kernels/include/gguf/formats.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,16 +89,9 @@ void shared_forget(struct run *run, const struct ggml_tensor *writes)
 bool is_low_bit(enum ggml_type type)
 {
     switch (type) {
-    case GGML_TYPE_IQ1_S:
-    case GGML_TYPE_IQ1_M:
-    case GGML_TYPE_IQ2_XXS:
-    case GGML_TYPE_IQ2_XS:
-    case GGML_TYPE_IQ2_S:
-    case GGML_TYPE_IQ3_XXS:
-    case GGML_TYPE_IQ3_S:
-    case GGML_TYPE_TQ1_0:
-    case GGML_TYPE_TQ2_0:
-    case GGML_TYPE_NVFP4:
+#define X(name, lower, number, ...) case GGML_TYPE_##lower:
+        GGUF_LOW_BIT(X)
+#undef X
         return true;
     default:
         return false;

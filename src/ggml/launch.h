@@ -19,7 +19,7 @@ struct run {
     char *shared;                        /* of `launching`: memory for nodes */
     size_t shared_nbytes;                /* the most that one wanted */
     const struct ggml_tensor *shared_of; /* what is in it is made of this one */
-    int32_t shared_uses;   /* nodes that need it; nothing else can */
+    int32_t shared_uses;   /* nodes that read it, and can read nothing else */
     char *scratch;         /* of `launching`: memory for the node alone */
     size_t scratch_nbytes; /* the most that a node wanted */
     size_t scratch_used;   /* by this node */

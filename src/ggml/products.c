@@ -34,8 +34,8 @@ static bool reads_blocks(enum ggml_type type, int64_t n)
     return ggml_is_quantized(type) && !(n > MOST_COLUMNS && is_low_bit(type));
 }
 
-/* Of n columns as many as one launch multiplies. Module low_bit has kernels for
- * 1, 2, 4 and 8. */
+/* The number of columns, up to n, that one launch multiplies. Module low_bit
+ * has kernels for 1, 2, 4 and 8. */
 static int32_t columns_at_once(enum ggml_type type, int32_t n)
 {
     while (is_low_bit(type) && (n & (n - 1)) != 0)
@@ -257,7 +257,8 @@ bool mul_mat(struct run *run, const struct ggml_tensor *t)
         mul_mat_weights(run, t, as_it_is ? x : &columns))
         return true;
     run->scratch_used = 0;
-    run->shared_of = NULL;
+    if (run->shared_uses == 0) /* no blocks were made of x */
+        run->shared_of = NULL;
     return mul_mat_any(run, t, NULL);
 }
 

@@ -39,7 +39,9 @@ static bool same_minor(const char *a, const char *b)
     X(ggml_type_name,     enum ggml_type,     GGML_TYPE_Q8_0,          "q8_0")          \
     X(ggml_type_name,     enum ggml_type,     GGML_TYPE_Q6_K,          "q6_K")          \
     X(ggml_type_name,     enum ggml_type,     GGML_TYPE_BF16,          "bf16")          \
-    X(ggml_type_name,     enum ggml_type,     GGML_TYPE_MXFP4,         "mxfp4")
+    X(ggml_type_name,     enum ggml_type,     GGML_TYPE_MXFP4,         "mxfp4")         \
+    X(ggml_type_name,     enum ggml_type,     GGML_TYPE_TQ2_0,         "tq2_0")         \
+    X(ggml_type_name,     enum ggml_type,     GGML_TYPE_NVFP4,         "nvfp4")
 /* clang-format on */
 
 bool version_fits(void)

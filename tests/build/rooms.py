@@ -31,7 +31,7 @@ ROOMS = {
     "kernels/include/gguf/formats.h": "",
     "src/model":         "include src src/base kernels/include/gguf/formats.h",
 
-    "src/ggml":          "include",
+    "src/ggml":          "include kernels/include/gguf/formats.h",
 
     "src/sim/base":      "src/base",
     "src/sim/isa":       "src/sim/base",
