@@ -1,7 +1,7 @@
 /*
- * comm_inside.h - a group of GPUs, for the files of comm_group.h alone
+ * comm_inside.h - a group of GPUs, for the files of comm_group.h
  *
- * No header of this name is installed.
+ * tests/comm/test_comm.c includes it too; it is not installed.
  */
 #ifndef KPACK_COMM_INSIDE_H
 #define KPACK_COMM_INSIDE_H

@@ -509,8 +509,9 @@ kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
 static kpk_status check_places(const kpk_comm *comm, const kpk_comm_plan *plan,
                                const void *const *in, void *const *out)
 {
-    for (uint32_t r = 1; plan->op == KPK_COMM_ALL_REDUCE && r < comm->ranks;
-         r++)
+    const bool moves = plan->op == KPK_COMM_ALL_REDUCE && plan->n;
+
+    for (uint32_t r = 1; moves && r < comm->ranks; r++)
         if ((in[r] == out[r]) != (in[0] == out[0]))
             return kpk_i_fail(KPK_ERR_ARG,
                               "kpk_comm_launch_all: out is in on rank %d, and "

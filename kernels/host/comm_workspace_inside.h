@@ -2,8 +2,8 @@
  * comm_workspace_inside.h - what lies where in a rank's workspace
  *
  * Each rank of a group has a workspace, which all ranks' kernels reach. Kernels
- * (kernels/include/comm) and host code read its layout here; only these two
- * include it, and it is not installed. A workspace holds
+ * (kernels/include/comm), host code and tests/comm/test_comm.c read its layout
+ * here; it is not installed. A workspace holds
  *
  *   COMM_EPOCH    [COMM_BLOCKS] u32: how many calls this rank has made. Blocks
  *                 of a launch advance all of them, so that any grid finds its

@@ -77,11 +77,26 @@ static void launch_all(struct group *g, uint32_t c)
                               streams) == KPK_ERR_ARG,
           "no output on the last rank");
     if (calls[c].op == KPK_COMM_ALL_REDUCE) {
+        kpk_comm_plan nothing;
+
         out[g->n - 1] = (void *)in[g->n - 1];
         check(kpk_comm_launch_all(g->comm, &plan, calls[c].root, in, out,
                                   streams) == KPK_ERR_ARG &&
                   strstr(kpk_error_message(), "not on rank 0"),
               "in place on the last rank alone");
+        need(kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, KPK_COMM_F32, 0,
+                             &nothing),
+             "a plan");
+        check(kpk_comm_launch_all(g->comm, &nothing, 0, in, out, streams) ==
+                  KPK_OK,
+              "no elements, in place on the last rank alone");
+        out[g->n - 1] = g->ranks[g->n - 1].out + c * LARGEST;
+        out[0] = (void *)in[0];
+        check(kpk_comm_launch_all(g->comm, &plan, calls[c].root, in, out,
+                                  streams) == KPK_ERR_ARG &&
+                  strstr(kpk_error_message(), "on rank 0, and not on rank 1"),
+              "in place on rank 0 alone");
+        out[0] = g->ranks[0].out + c * LARGEST;
     }
     out[g->n - 1] = g->ranks[g->n - 1].out + c * LARGEST;
     need(kpk_comm_launch_all(g->comm, &plan, calls[c].root, in, out, streams),
@@ -180,8 +195,7 @@ static const struct {
 };
 enum { NWAYS = sizeof(ways) / sizeof(ways[0]), WAY_NBYTES = 7996 };
 
-/* Any bits for f32; for 16 bits those of numbers that are neither infinite nor
- * none. */
+/* Numbers of the type from 0.0078 to 1.9, of either sign. */
 static void make_input(uint32_t rank, kpk_comm_type type,
                        uint16_t out[WAY_NBYTES / 2])
 {
