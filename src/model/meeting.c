@@ -1,4 +1,5 @@
 /* meeting.c - bytes from each of several processes to all of them */
+#define _GNU_SOURCE /* struct ucred, accept4() */
 #include "meeting.h"
 
 #include "clock.h"
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +22,7 @@ struct meeting {
     int *peers; /* rank 0: by rank, its own -1; others: rank 0 alone */
 };
 
-/* What a rank says first. */
+/* A rank says first who it is. */
 struct card {
     uint32_t rank, ranks;
 };
@@ -72,41 +74,112 @@ static bool name_socket(const char *path, struct sockaddr_un *out,
     return true;
 }
 
-/* A socket that only this user may connect to; one that an earlier run left
- * behind is replaced. */
-static bool listen_at(const char *path, const struct sockaddr_un *name,
-                      int *out, struct fault *fault)
+/* Takes a socket that an earlier run left behind out of the way. One of another
+ * type cannot connect, so a process that listens there is not disturbed. */
+static bool remove_old(const char *path, const struct sockaddr_un *name,
+                       struct fault *fault)
 {
-    const mode_t mask = umask(0077);
     struct stat old;
-    bool good;
+    int probe;
+    bool refused;
 
-    if (lstat(path, &old) == 0 && S_ISSOCK(old.st_mode))
-        (void)unlink(path);
-    *out = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    good = *out >= 0 &&
-           bind(*out, (const struct sockaddr *)name, sizeof(*name)) == 0 &&
-           listen(*out, SOMAXCONN) == 0;
+    if (lstat(path, &old) != 0 || !S_ISSOCK(old.st_mode))
+        return true; /* bind() says what is wrong */
+    probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    refused = probe >= 0 &&
+              connect(probe, (const struct sockaddr *)name, sizeof(*name)) &&
+              errno == ECONNREFUSED;
+    if (probe >= 0)
+        (void)close(probe);
+    if (!refused)
+        return fail(fault, "--meet %s: other processes meet there", path);
+    return unlink(path) == 0 ||
+           fail(fault, "--meet %s: %s", path, strerror(errno));
+}
+
+/* A socket that only this user may connect to. */
+static bool listen_at(const char *path, const struct sockaddr_un *name,
+                      int *out, struct stat *made, struct fault *fault)
+{
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const mode_t mask = umask(0077);
+    const bool bound =
+        listener >= 0 &&
+        bind(listener, (const struct sockaddr *)name, sizeof(*name)) == 0;
+
     (void)umask(mask);
-    return good || fail(fault, "--meet %s: %s", path, strerror(errno));
+    if (bound && lstat(path, made) == 0 && listen(listener, SOMAXCONN) == 0) {
+        *out = listener;
+        return true;
+    }
+    set_fault(fault, "--meet %s: %s", path, strerror(errno));
+    if (listener >= 0)
+        (void)close(listener);
+    if (bound)
+        (void)unlink(path);
+    return false;
+}
+
+/* Ends sends and receives after so many seconds; 0: never. */
+static bool limit(int peer, double seconds)
+{
+    const struct timeval time = {
+        .tv_sec = (time_t)seconds,
+        .tv_usec = (suseconds_t)(1e6 * (seconds - (double)(time_t)seconds))};
+
+    return setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)) ==
+               0 &&
+           setsockopt(peer, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)) == 0;
+}
+
+/* The time left, a moment at least. */
+static double left_until(double end)
+{
+    const double left = end - seconds_now();
+
+    return left > 0.001 ? left : 0.001;
+}
+
+/* Whether a peer belongs to this user: what it sends is trusted. */
+static bool is_own(int peer)
+{
+    struct ucred who;
+    socklen_t n = sizeof(who);
+
+    return getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 &&
+           who.uid == geteuid();
+}
+
+/* Waits for the next connection. */
+static bool wait_for_one(const struct meeting *m, const char *path,
+                         int listener, double end, int *out,
+                         struct fault *fault)
+{
+    struct pollfd wait = {.fd = listener, .events = POLLIN};
+    int ready;
+
+    do
+        ready = poll(&wait, 1, (int)(left_until(end) * 1000));
+    while (ready < 0 && errno == EINTR);
+    if (ready == 0)
+        return fail(fault,
+                    "--meet %s: not all of %u processes have come in %d s",
+                    path, (unsigned)m->ranks, WAIT_S);
+    *out = ready > 0 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+    return *out >= 0 || fail(fault, "--meet %s: %s", path, strerror(errno));
 }
 
 /* Takes the next rank that connects. */
 static bool take_one(struct meeting *m, const char *path, int listener,
                      double end, struct fault *fault)
 {
-    struct pollfd wait = {.fd = listener, .events = POLLIN};
     struct card card;
-    const double left = end - seconds_now();
-    int peer = -1;
+    int peer;
 
-    if (left > 0 && poll(&wait, 1, (int)(left * 1000)) > 0)
-        peer = accept(listener, NULL, NULL);
-    if (peer < 0)
-        return fail(fault,
-                    "--meet %s: not all of %u processes have come in %d s",
-                    path, (unsigned)m->ranks, WAIT_S);
-    if (!receive_all(peer, &card, sizeof(card)) || card.ranks != m->ranks ||
+    if (!wait_for_one(m, path, listener, end, &peer, fault))
+        return false;
+    if (!is_own(peer) || !limit(peer, left_until(end)) ||
+        !receive_all(peer, &card, sizeof(card)) || card.ranks != m->ranks ||
         card.rank == 0 || card.rank >= m->ranks || m->peers[card.rank] >= 0) {
         (void)close(peer);
         return fail(fault,
@@ -118,20 +191,50 @@ static bool take_one(struct meeting *m, const char *path, int listener,
     return true;
 }
 
+/* All others come, and then hear that all are there. */
 static bool take_all(struct meeting *m, const char *path,
                      const struct sockaddr_un *name, struct fault *fault)
 {
     const double end = seconds_now() + WAIT_S;
-    int listener = -1;
-    bool good = listen_at(path, name, &listener, fault);
+    struct stat made, now;
+    int listener;
+    bool good = true;
 
+    if (!remove_old(path, name, fault) ||
+        !listen_at(path, name, &listener, &made, fault))
+        return false;
     for (uint32_t i = 1; good && i < m->ranks; i++)
         good = take_one(m, path, listener, end, fault);
-    if (listener >= 0) {
-        (void)close(listener);
+    for (uint32_t r = 1; good && r < m->ranks; r++)
+        good = (send_all(m->peers[r], &m->ranks, sizeof(m->ranks)) &&
+                limit(m->peers[r], 0)) ||
+               fail(fault, "--meet %s: rank %u has ended", path, (unsigned)r);
+    (void)close(listener);
+    if (lstat(path, &now) == 0 && now.st_dev == made.st_dev &&
+        now.st_ino == made.st_ino)
         (void)unlink(path);
-    }
     return good;
+}
+
+/* Says who this is, and waits until all are there. */
+static bool join(struct meeting *m, const char *path, double end,
+                 struct fault *fault)
+{
+    const struct card card = {m->rank, m->ranks};
+    const int peer = m->peers[0];
+    uint32_t ranks = 0;
+
+    if (!is_own(peer))
+        return fail(fault, "--meet %s: another user's process listens there",
+                    path);
+    return (limit(peer, left_until(end)) &&
+            send_all(peer, &card, sizeof(card)) &&
+            receive_all(peer, &ranks, sizeof(ranks)) && ranks == m->ranks &&
+            limit(peer, 0)) ||
+           fail(fault,
+                "--meet %s: rank 0 has ended, or not all of %u processes have "
+                "come in %d s",
+                path, (unsigned)m->ranks, WAIT_S);
 }
 
 static bool connect_to(struct meeting *m, const char *path,
@@ -139,19 +242,27 @@ static bool connect_to(struct meeting *m, const char *path,
 {
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     const double end = seconds_now() + WAIT_S;
-    const struct card card = {m->rank, m->ranks};
 
     while (seconds_now() < end) {
         const int peer = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int error = errno;
 
-        if (peer >= 0 &&
-            connect(peer, (const struct sockaddr *)name, sizeof(*name)) == 0) {
+        if (peer >= 0) {
+            error = limit(peer, left_until(end)) &&
+                            connect(peer, (const struct sockaddr *)name,
+                                    sizeof(*name)) == 0
+                        ? 0
+                        : errno;
             m->peers[0] = peer;
-            return send_all(peer, &card, sizeof(card)) ||
-                   fail(fault, "--meet %s: rank 0 has ended", path);
-        }
-        if (peer >= 0)
+            if (error == 0)
+                return join(m, path, end, fault);
             (void)close(peer);
+            m->peers[0] = -1;
+        }
+        /* rank 0 comes later, or has more to do */
+        if (error != ENOENT && error != ECONNREFUSED && error != EAGAIN &&
+            error != EINTR)
+            return fail(fault, "--meet %s: %s", path, strerror(error));
         (void)nanosleep(&pause, NULL);
     }
     return fail(fault, "--meet %s: rank 0 has not come in %d s", path, WAIT_S);

@@ -1,7 +1,8 @@
 /* meeting.h - bytes from each of several processes to all of them
  *
- * Rank 0 listens on a socket of the file system, which the others connect to. A
- * process that ends closes its connections, which ends the others' gathers.
+ * Rank 0 listens on a socket of the file system, which the others of the same
+ * user connect to. A gather waits as long as the other processes live: one that
+ * ends closes its connections, which ends the others' gathers.
  */
 #ifndef MODEL_MEETING_H
 #define MODEL_MEETING_H
