@@ -6,7 +6,7 @@
  * stream, unless that has been done.
  *
  * Devices with a slice of each tensor (split.h) run the same steps with fewer
- * heads and narrower inner layers. What is written to RESULT is then a part of
+ * heads and narrower inner layers. RESULT is then a part of
  * a sum, which ADD_NORM completes: one launch adds up the devices' parts, adds
  * the sum to the stream and norms it (team.h).
  *
@@ -426,8 +426,9 @@ static bool run_next(struct model *model, struct layer *layer, size_t i,
     return run_steps(model, layer, i, count, fault);
 }
 
-/* A driver may wait for its device to be idle when it loads a kernel: in vain,
- * if a sum waits there for a device whose launch of it comes later. */
+/* A driver may wait until its device is idle when it loads a kernel. A sum ends
+ * when all devices have launched it. So all launch a sum before any of them
+ * runs the next step; kernels of the same step are loaded by gpu_open(). */
 bool run_layer(struct model *model, struct layer *parts, struct fault *fault)
 {
     size_t next[MODEL_MOST_DEVICES] = {0};

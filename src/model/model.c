@@ -162,6 +162,16 @@ static bool hand_over(struct model *model, size_t from, struct fault *fault)
                     model->ntokens * model->sizes.width * sizeof(float), fault);
 }
 
+/* The last norm, and the sum before it. */
+static bool run_output_norm(struct model *model, struct shard *shard,
+                            struct fault *fault)
+{
+    const bool blocks = shard->output.format->elems > 1;
+
+    return norm_stream(shard, shard->output_norm.data, (uint32_t)model->ntokens,
+                       model->nwanted == model->ntokens && blocks, fault);
+}
+
 /* A device's slice of the logits of the answers. */
 static bool run_output(struct model *model, struct shard *shard,
                        struct fault *fault)
@@ -171,12 +181,9 @@ static bool run_output(struct model *model, struct shard *shard,
     const uint32_t width = model->sizes.width;
     const struct matrix normed = {tensor_format_of(0), shard->value[NORMED],
                                   all, width, (uint64_t)width * sizeof(float)};
-    const bool blocks = shard->output.format->elems > 1;
 
     /* all tokens in place; or the wanted ones are gathered */
-    return norm_stream(shard, shard->output_norm.data, all, n == all && blocks,
-                       fault) &&
-           (n == all || op_rows(shard->gpu, &normed, shard->inputs.wanted, n,
+    return (n == all || op_rows(shard->gpu, &normed, shard->inputs.wanted, n,
                                 shard->value[RESULT], fault)) &&
            multiply(shard, &shard->output, n == all ? NORMED : RESULT, n,
                     shard->own_logits, shard->output.rows, fault);
@@ -198,7 +205,12 @@ static bool run_outputs(struct model *model, struct fault *fault)
 {
     struct shard *shards = model->shards + model->nshards - model->parts;
 
-    for (size_t i = 0; model->nwanted > 0 && i < model->parts; i++)
+    if (model->nwanted == 0)
+        return true;
+    for (size_t i = 0; i < model->parts; i++) /* all sums first: run_layer() */
+        if (!run_output_norm(model, &shards[i], fault))
+            return false;
+    for (size_t i = 0; i < model->parts; i++)
         if (!run_output(model, &shards[i], fault))
             return false;
     for (size_t answer = 0; answer < model->nwanted; answer++)
@@ -309,6 +321,16 @@ static bool is_ahead(struct model *model, const struct model_token *tokens,
     return true;
 }
 
+/* Whether a run that began then was complete. A wait in vain takes the whole
+ * limit, so a shorter run needs no check. */
+static bool all_came(const struct model *model, double began,
+                     struct fault *fault)
+{
+    return !model->team ||
+           seconds_now() - began < team_limit_s(model->team) / 2 ||
+           team_check(model->team, fault);
+}
+
 bool model_run(struct model *model, const struct model_token *tokens, size_t n,
                struct fault *fault)
 {
@@ -319,6 +341,10 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
         return true;
     if (!find_groups(model, tokens, n, fault) ||
         !send_run(model, tokens, fault))
+        return false;
+    /* the inputs were copied behind the last run, which has ended; the next one
+     * would not wait again for a device that is missed */
+    if (!all_came(model, model->began, fault))
         return false;
     look_back(model);
     model->began = seconds_now();
@@ -352,16 +378,6 @@ bool model_replays(const struct model *model)
 static const struct shard *ending(const struct model *model)
 {
     return &model->shards[model->nshards - 1];
-}
-
-/* Whether a run that began then was complete: in vain a device waits for the
- * whole limit, so a run that was shorter need not be asked. */
-static bool all_came(const struct model *model, double began,
-                     struct fault *fault)
-{
-    return !model->team ||
-           seconds_now() - began < team_limit(model->team) / 2 ||
-           team_check(model->team, fault);
 }
 
 /* ---- the next run, before it is asked for ---- */

@@ -86,7 +86,7 @@ static bool make_caches(struct model *model, struct fault *fault)
     return true;
 }
 
-/* What a device that ends runs has besides. */
+/* Allocates the other buffers of a device that ends runs. */
 static bool make_end(struct model *model, struct shard *shard,
                      struct fault *fault)
 {
@@ -183,7 +183,7 @@ static bool check_memory(const struct gguf *gguf, const struct model *model,
 
 /* ---- devices ---- */
 
-/* What the options say of devices. */
+/* Options of devices that go together. */
 static bool check_options(const struct model *model, struct fault *fault)
 {
     const struct model_options *o = &model->options;
@@ -197,11 +197,12 @@ static bool check_options(const struct model *model, struct fault *fault)
                     "--rank %" PRIu32 "/%" PRIu32 " with %zu devices: ranks "
                     "are two at least, counted from 0, and have a device each",
                     o->rank, o->ranks, o->ndevices);
-    if (o->ranks > MODEL_MOST_DEVICES)
-        return fail(fault, "--rank: %" PRIu32 " processes are more than %d",
-                    o->ranks, MODEL_MOST_DEVICES);
-    if (o->ndevices == 0 || o->ndevices > MODEL_MOST_DEVICES ||
-        (o->split == SPLIT_LAYERS && o->ndevices > model->sizes.layers))
+    if (o->meet && !o->ranks)
+        return fail(fault, "--meet %s: it wants --rank", o->meet);
+    if (o->ndevices == 0 || o->ndevices > MODEL_MOST_DEVICES)
+        return fail(fault, "%zu devices: 1 to %d are possible", o->ndevices,
+                    MODEL_MOST_DEVICES);
+    if (o->split == SPLIT_LAYERS && o->ndevices > model->sizes.layers)
         return fail(fault,
                     "%" PRIu32 " layers cannot be split over %zu devices",
                     model->sizes.layers, o->ndevices);
@@ -266,6 +267,8 @@ static bool check_alike(const struct model *model, struct fault *fault)
         if (meeting_gather(model->meeting, own, targets, sizeof(own)) != 0)
             return fail(fault, "--meet %s: another process has ended",
                         model->options.meet);
+        for (size_t i = 0; i < n; i++)
+            targets[i][TARGET_NBYTES - 1] = 0;
     }
     for (size_t i = 1; i < n; i++)
         if (strcmp(targets[i], targets[0]) != 0)
@@ -286,6 +289,7 @@ static bool make_team(struct model *model, struct fault *fault)
         .meeting = model->meeting,
         .limit_ms = o->limit_ms,
         .small_nbytes = o->small_nbytes,
+        .columns = model->sizes.width,
         .most_nbytes =
             (uint64_t)o->batch * (model->sizes.width + 32) * sizeof(float),
     };
@@ -325,14 +329,16 @@ static bool open_model(const struct gguf *gguf, struct model *model,
     if (!sizes_read(gguf, &model->sizes, fault) ||
         !check_options(model, fault) || !make_slices(gguf, model, fault))
         return false;
+    /* before a driver's threads: it sets the mask of files that are made */
+    if (o->ranks &&
+        !meeting_open(o->meet, o->rank, o->ranks, &model->meeting, fault))
+        return false;
     for (size_t i = 0; i < o->ndevices; i++, model->nshards++)
         if (!gpu_open(o->devices[i], &model->shards[i].gpu, fault))
             return false;
-    if (!check_memory(gguf, model, fault) ||
-        (o->ranks &&
-         !meeting_open(o->meet, o->rank, o->ranks, &model->meeting, fault)) ||
-        !make_team(model, fault) || !load_weights(gguf, model, fault) ||
-        !make_caches(model, fault) || !make_ends(model, fault))
+    if (!check_memory(gguf, model, fault) || !make_team(model, fault) ||
+        !load_weights(gguf, model, fault) || !make_caches(model, fault) ||
+        !make_ends(model, fault))
         return false;
     for (size_t i = 0; i < model->nshards; i++)
         if (!make_buffers(model, &model->shards[i], fault))

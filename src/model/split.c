@@ -1,11 +1,13 @@
 /* split.c - which slice of every tensor a device has */
 #include "split.h"
 
+#include <kpack/candle/comm_group.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_RANKS = 8, LEAST_INNER = 32 };
+enum { LEAST_INNER = 32, SUM_COLUMNS = 4 /* a sum moves so many at once */ };
 
 struct slice slice_whole(const struct sizes *s)
 {
@@ -45,7 +47,7 @@ static uint32_t common(uint32_t a, uint32_t b) /* greatest divisor */
     return a;
 }
 
-/* What may not be cut. */
+/* Sizes that are not cut. */
 struct units {
     uint32_t block, down;     /* columns of blocks: attn_output's, ffn_down's */
     uint32_t kv_heads, heads; /* so many of either are whole blocks */
@@ -76,7 +78,8 @@ static bool fits(const struct sizes *s, const struct units *u, uint32_t ranks)
     const uint32_t shared = s->heads / s->kv_heads;
     const uint32_t each = ranks / s->kv_heads; /* ranks of a head of K and V */
 
-    return s->inner / u->inner >= ranks &&
+    return ranks <= KPK_COMM_MOST_RANKS && s->width % SUM_COLUMNS == 0 &&
+           s->inner / u->inner >= ranks &&
            (!shares_heads(s, u, ranks) ||
             (ranks % s->kv_heads == 0 && shared % u->heads == 0 &&
              shared / u->heads >= each));
@@ -87,7 +90,7 @@ static bool refuse(const struct gguf *gguf, const struct sizes *s,
 {
     char counts[64] = "";
 
-    for (uint32_t n = 2; n <= MOST_RANKS; n++) {
+    for (uint32_t n = 2; n <= KPK_COMM_MOST_RANKS; n++) {
         const size_t at = strlen(counts);
 
         if (fits(s, u, n))
@@ -97,11 +100,12 @@ static bool refuse(const struct gguf *gguf, const struct sizes *s,
     return fail(fault,
                 "%s: %" PRIu32 " devices cannot have a slice of each tensor: "
                 "there are %" PRIu32 " heads, %" PRIu32 " of K and V, of "
-                "%" PRIu32 " elements, and %" PRIu32 " of an inner layer; "
+                "%" PRIu32 " elements, %" PRIu32 " of an inner layer, and "
+                "%" PRIu32 " of a token, which are to be a multiple of 4; "
                 "blocks have %" PRIu32 " elements in attn_output and %" PRIu32
                 " in ffn_down, and are not cut. %s%s%s --split layer",
                 gguf->path, ranks, s->heads, s->kv_heads, s->head, s->inner,
-                u->block, u->down, *counts ? "Give " : "Use", counts,
+                s->width, u->block, u->down, *counts ? "Give " : "Use", counts,
                 *counts ? " devices, or" : "");
 }
 

@@ -6,6 +6,7 @@
 #include <kpack/candle/comm_group.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 struct team {
     kpk_comm *comm;
@@ -41,24 +42,21 @@ static bool open_comm(struct team *team, const struct team_options *o,
 }
 
 /* Sums with a norm have no other way than the kernels. */
-static bool has_kernels(const struct team *team, struct fault *fault)
+static bool has_kernels(const struct team *team, uint32_t columns,
+                        struct fault *fault)
 {
     kpk_comm_plan plan;
 
     return check(
-        kpk_comm_choose_norm(team->comm, KPK_COMM_F32, 1, 32, 0, &plan),
+        kpk_comm_choose_norm(team->comm, KPK_COMM_F32, 1, columns, 0, &plan),
         "--split tensor needs GPUs that reach each other's memory", fault);
 }
 
 bool team_open(struct gpu *const *gpus, size_t n, const struct team_options *o,
                struct team **out, struct fault *fault)
 {
-    struct team *team;
+    struct team *team = calloc(1, sizeof(*team));
 
-    if (o->ranks > KPK_COMM_MOST_RANKS)
-        return fail(fault, "--split tensor: %u GPUs are more than %d",
-                    (unsigned)o->ranks, KPK_COMM_MOST_RANKS);
-    team = calloc(1, sizeof(*team));
     if (!team)
         return fail(fault, "no memory for %u GPUs", (unsigned)o->ranks);
     team->first = o->rank;
@@ -67,7 +65,7 @@ bool team_open(struct gpu *const *gpus, size_t n, const struct team_options *o,
     team->n = n;
     for (size_t i = 0; i < n; i++)
         team->gpus[i] = gpus[i];
-    if (open_comm(team, o, fault) && has_kernels(team, fault)) {
+    if (open_comm(team, o, fault) && has_kernels(team, o->columns, fault)) {
         *out = team;
         return true;
     }
@@ -97,18 +95,30 @@ bool team_share(struct team *team, void *const *buffers, uint64_t nbytes,
                  "sharing a run's values", fault);
 }
 
-double team_limit(const struct team *team)
+double team_limit_s(const struct team *team)
 {
     return team->limit_ms / 1e3;
 }
 
+/* The group's first sentence; its second one is for those who call it. */
+static bool missed(struct fault *fault)
+{
+    const char *said = kpk_error_message();
+
+    return fail(fault,
+                "--split tensor: %.*s. Start all processes again; --limit-ms "
+                "gives more time",
+                (int)strcspn(said, "."), said);
+}
+
 bool team_check(struct team *team, struct fault *fault)
 {
-    for (size_t i = 0; i < team->n; i++)
-        if (!check(kpk_comm_check(team->comm, team->first + (uint32_t)i),
-                   "--split tensor", fault))
-            return false;
-    return true;
+    kpk_status st = KPK_OK;
+
+    for (size_t i = 0; st == KPK_OK && i < team->n; i++)
+        st = kpk_comm_check(team->comm, team->first + (uint32_t)i);
+    return st == KPK_ERR_TIMEOUT ? missed(fault)
+                                 : check(st, "--split tensor", fault);
 }
 
 bool team_sum(struct team *team, size_t i, const struct team_sum *s,

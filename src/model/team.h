@@ -15,11 +15,12 @@ struct team;
 struct meeting;
 
 struct team_options {
-    uint32_t ranks;          /* of the team */
+    uint32_t ranks;          /* of the team; slice_of() says how many */
     uint32_t rank;           /* of the first GPU here; the others follow */
     struct meeting *meeting; /* of several processes, else NULL */
     uint32_t limit_ms;       /* a GPU waits so long for another; 0: 10000 */
     uint32_t small_nbytes;   /* see struct model_options */
+    uint32_t columns;        /* of a row of a sum */
     uint64_t most_nbytes;    /* of a sum */
 };
 
@@ -32,8 +33,8 @@ void team_close(struct team *team);
  * allocation of each GPU of this process. */
 bool team_share(struct team *team, void *const *buffers, uint64_t nbytes,
                 struct fault *fault);
-/* How long a GPU waits, in seconds. */
-double team_limit(const struct team *team);
+/* How long a GPU waits. */
+double team_limit_s(const struct team *team);
 /* Whether every GPU has had what it waited for; waits for what they do. */
 bool team_check(struct team *team, struct fault *fault);
 

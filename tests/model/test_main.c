@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,22 @@ static void write_file(const char *name, const void *bytes, size_t n)
         perror(path);
         exit(1);
     }
+}
+
+/* Makes a socket that somebody listens at until it is closed. */
+static int make_socket(const char *name)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (snprintf(at.sun_path, sizeof(at.sun_path), "%s/%s", folder, name) >=
+            (int)sizeof(at.sun_path) ||
+        made < 0 || bind(made, (struct sockaddr *)&at, sizeof(at)) != 0 ||
+        listen(made, 1) != 0) {
+        perror(name);
+        exit(1);
+    }
+    return made;
 }
 
 /* Reads the beginning of a file of the folder. */
@@ -49,6 +67,7 @@ static const char *read_file(const char *name, char *text, size_t room)
 #define TEAM "-p a -n 6 --ids --quiet --split tensor "
 #define RANK(r) "--rank " r "/2 --meet $D/meet $D/m.gguf "
 #define LOST "-p a -n 200 --split tensor --limit-ms 2000 "
+#define MEET(path) TEAM "--rank 0/2 --meet " path " $D/m.gguf"
 
 /* The options, where $D is the folder; where standard output goes, and what
  * comes then, where $M is the program; the status, and a text that is printed.
@@ -118,8 +137,33 @@ static const struct {
          "0") "2>$D/said | { head -c 1 >$D/out; "
               "kill -9 $!; cat >>$D/out; cat $D/said >>$D/out; }",
      0, "rank 0 waited for rank 1 for 2000 ms in vain"},
+    /* a path that is taken keeps what it has */
+    {MEET("$D/text"), "2>$D/out || cmp $D/text $D/copy", 0, "already in use"},
+    {MEET("$D/busy"), ">$D/out", 1, "other processes meet there"},
+    {MEET("$D/absent/meet"), ">$D/out", 1, "No such file or directory"},
+    {MEET("$D/0123456789012345678901234567890123456789012345678901234567890123"
+          "4567890123456789012345678901234567890123456789"),
+     ">$D/out", 1, "less than 108 bytes"},
+    {TEAM "--rank 1/2 --meet $D/text/meet $D/m.gguf", ">$D/out", 1,
+     "Not a directory"},
+    /* an earlier run's socket is replaced; a process that is no other rank */
+    {TEAM "--rank 1/3 --meet $D/stale $D/many.gguf",
+     "2>$D/said & $M " TEAM "--rank 0/2 --meet $D/stale $D/many.gguf "
+     ">$D/out 2>&1; s=$?; wait $!; cat $D/said >>$D/out; test $s = 1 && ! test "
+     "-e $D/stale",
+     0, "is no other rank of 2"},
+    /* a process that ends before it has a model */
+    {TEAM "--devices 999 " RANK("1"),
+     "2>$D/said & $M " TEAM RANK("0") ">$D/out", 1,
+     "another process has ended"},
     {"-p a --split tensor --devices 0,0,0 $D/m.gguf", ">$D/out", 1,
      "are not cut. Give 2 devices, or --split layer"},
+    {"-p a --split tensor --devices 0,0,0,0,0,0,0,0,0 $D/many.gguf", ">$D/out",
+     1, "Give 2, 3, 4, 5, 6, 7, 8 devices, or"},
+    {"-p a --split tensor --devices 0,0 $D/odd.gguf", ">$D/out", 1,
+     "Use --split layer"},
+    {"-p a --split tensor --meet $D/meet $D/m.gguf", ">$D/out", 1,
+     "it wants --rank"},
     {"-p a --split tensor --devices 0,999 $D/m.gguf", ">$D/out", 1,
      "cannot use device 999"},
     {"-p a --split rows $D/m.gguf", ">$D/out", 1, "layer or tensor is wanted"},
@@ -205,12 +249,29 @@ int main(int argc, char **argv)
     write_file("bytes", odd, sizeof(odd) - 1);
     write_file("zero", zero, sizeof(zero) - 1);
     write_file("text", "a\n\nb\r\n", 6);
+    write_file("copy", "a\n\nb\r\n", 6);
+    (void)make_socket("busy");
+    (void)close(make_socket("stale"));
     write_file("blank", "\r\n\n", 3);
     free(bytes);
     tiny.vocabulary = 2048; /* mostly fillers */
     tiny.filler = 1500;
     bytes = tiny_make(&tiny, &n);
     write_file("long.gguf", bytes, n);
+    free(bytes);
+    /* heads for more devices than a team may have; a width that no sum takes */
+    tiny = tiny_llama;
+    tiny.heads = tiny.kv_heads = 16;
+    tiny.head = 8;
+    tiny.width = 128;
+    tiny.inner = 512;
+    tiny.format = 0;
+    bytes = tiny_make(&tiny, &n);
+    write_file("many.gguf", bytes, n);
+    free(bytes);
+    tiny.width = 90;
+    bytes = tiny_make(&tiny, &n);
+    write_file("odd.gguf", bytes, n);
     free(bytes);
     check_runs(program);
     free(program);

@@ -5,18 +5,18 @@
  * of one kind: on simulated GPUs each processor of KPK_SIM_DEVICES runs some of
  * these cases, with FULL=1 all, in a process of its own with four such devices.
  *
- * The kernels round what they multiply
- * with a quantized matrix to Q8_1: 8 bits, in blocks of 32; with more than
- * eight rows at once and one of F16 or BF16, to that. Attention rounds its
- * operands to f16. So logits are held against two references: one that rounds
- * in the same places, closely; and one that rounds nowhere, by how far the
- * rounding moves models as small as these.
+ * The kernels round what they multiply with a quantized matrix to Q8_1: 8 bits,
+ * in blocks of 32; with more than eight rows at once and one of F16 or BF16, to
+ * that. Attention rounds its operands to f16. So logits are held against two
+ * references: one that rounds in the same places, closely; and one that rounds
+ * nowhere, by how far the rounding moves models as small as these.
  */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "../../kernels/include/gguf/formats.h"
 #include "model/open.h"
 #include "reference.h"
+#include "scratch.h"
 #include "tiny.h"
 
 #include <kpack.h>
@@ -733,8 +733,9 @@ static void check_target(const char *target, size_t first, size_t every,
                          const char *named)
 {
     char devices[512];
-    unsigned counts[2] = {0, 1};
+    unsigned counts[2] = {0, 0};
     int ends[2], status = 0;
+    bool all;
     pid_t child;
 
     (void)snprintf(devices, sizeof(devices), "%s,%s,%s,%s", target, target,
@@ -749,18 +750,81 @@ static void check_target(const char *target, size_t first, size_t every,
         passed = failed = 0;
         if (find_devices())
             check_teams(4, first, every, named);
+        else
+            report(false, target, "a slice each", kpk_error_message());
         counts[0] = passed;
         counts[1] = failed;
         (void)fflush(stdout);
         _exit(write(ends[1], counts, sizeof(counts)) != sizeof(counts));
     }
     (void)close(ends[1]);
-    if (read(ends[0], counts, sizeof(counts)) != sizeof(counts) ||
-        waitpid(child, &status, 0) != child || status != 0)
+    all = read(ends[0], counts, sizeof(counts)) == sizeof(counts);
+    if (waitpid(child, &status, 0) != child || status != 0 || !all ||
+        (!named && counts[0] + counts[1] == 0))
         report(false, target, "a slice each", "the process has failed");
     (void)close(ends[0]);
     passed += counts[0];
     failed += counts[1];
+}
+
+/* Rank 1 ends as soon as it has a model; rank 0 reads a prompt in runs without
+ * answers. Only the first of these waits for the other. */
+static bool run_rank(uint32_t rank, const char *path)
+{
+    const struct model_options options = {.ndevices = 1,
+                                          .split = SPLIT_TENSORS,
+                                          .rank = rank,
+                                          .ranks = 2,
+                                          .meet = path,
+                                          .limit_ms = 500,
+                                          .context = TOKENS,
+                                          .sequences = 1,
+                                          .batch = 1};
+    struct fault fault = {""};
+    struct gguf gguf = {0};
+    struct model *model = NULL;
+    size_t nbytes;
+    uint8_t *file = tiny_make(&tiny_llama, &nbytes);
+    bool good = gguf_parse("tiny", file, nbytes, &gguf, &fault) &&
+                model_open(&gguf, &options, &model, &fault);
+
+    if (rank == 1)
+        return good;
+    for (uint32_t i = 0; good && i < TOKENS; i++) {
+        const struct model_token one = {5, 0, i, i + 1 == TOKENS};
+        uint32_t id;
+
+        good = model_run(model, &one, 1, &fault) &&
+               (!one.wanted || model_likeliest(model, &id, &fault));
+    }
+    good = !good && strstr(fault.text, "rank 0 waited for rank 1 for");
+    if (!good)
+        printf("got: %s\n", fault.text);
+    (void)fflush(stdout);
+    return good;
+}
+
+/* A process that ends while the other one reads a prompt is missed. */
+static void check_missed(const char *target)
+{
+    char folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 8];
+    bool good = scratch_folder(folder) != NULL;
+
+    (void)snprintf(path, sizeof(path), "%s/meet", folder);
+    (void)fflush(stdout);
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        const pid_t child = fork();
+
+        if (child == 0) {
+            (void)setenv("KPK_SIM_DEVICES", target, 1);
+            _exit(!run_rank(rank, path));
+        }
+        good = good && child > 0;
+    }
+    for (int status = 0; wait(&status) > 0;)
+        good = good && status == 0;
+    (void)rmdir(folder);
+    report(good, target, "a process ends in a prompt", "it is not missed");
 }
 
 /* The first devices that are of one kind. */
@@ -787,8 +851,11 @@ static void check_targets(const char *listed, const char *named)
         n++;
     if (n < 3) /* few processors need not run them all */
         n = 3;
-    for (char *t = strtok(list, ","); t; t = strtok(NULL, ","), nth++)
+    for (char *t = strtok(list, ","); t; t = strtok(NULL, ","), nth++) {
+        if (nth == 0 && !named)
+            check_missed(t);
         check_target(t, all ? 0 : nth, all ? 1 : n, named);
+    }
     free(list);
 }
 
