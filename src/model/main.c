@@ -334,6 +334,42 @@ static void watch_file(const struct gguf *gguf)
     (void)sigaction(SIGBUS, &action, NULL);
 }
 
+/* ---- processes that share a model ---- */
+
+static uint64_t add_bytes(uint64_t hash, const void *bytes,
+                          size_t n) /* FNV-1a */
+{
+    const uint8_t *at = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Differs where processes would launch or choose differently: by their options,
+ * by their prompts, or by either end of the file. */
+static uint64_t number_of(const struct session *s)
+{
+    enum { END_NBYTES = 1 << 20 };
+    const struct options *o = &s->options;
+    const struct model_options *m = &o->model;
+    const size_t all = s->gguf.nbytes;
+    const size_t end = all < END_NBYTES ? all : END_NBYTES;
+    const double numbers[] = {
+        m->context,  m->batch,      m->sequences,           m->cache,
+        o->tokens,   o->plain,      o->sampler.temperature, o->sampler.top_k,
+        (double)all, m->unrecorded, o->sampler.top_p};
+    uint64_t hash =
+        add_bytes(UINT64_C(0xcbf29ce484222325), numbers, sizeof(numbers));
+
+    hash = add_bytes(hash, &o->sampler.seed, sizeof(o->sampler.seed));
+    hash = add_bytes(hash, s->gguf.map, end);
+    hash = add_bytes(hash, s->gguf.map + all - end, end);
+    for (size_t i = 0; i < s->n; i++)
+        hash = add_bytes(hash, s->prompts[i], strlen(s->prompts[i]) + 1);
+    return hash;
+}
+
 /* ---- the whole ---- */
 
 static bool open_all(struct session *s, struct fault *fault)
@@ -360,6 +396,8 @@ static bool open_all(struct session *s, struct fault *fault)
         o->model.context = sizes.context < 2048 ? sizes.context : 2048;
     if (o->model.batch < o->model.sequences)
         o->model.batch = o->model.sequences;
+    if (o->model.ranks)
+        o->model.alike = number_of(s);
     show_start(s);
     if (!model_open(&s->gguf, &o->model, &s->model, fault))
         return false;

@@ -7,7 +7,7 @@
 
 enum { MODEL_MOST_DEVICES = 16 };
 
-/* What several devices share. */
+/* Several devices share one of these. */
 enum split_type {
     SPLIT_LAYERS,  /* each has some layers */
     SPLIT_TENSORS, /* each has a slice of every tensor */
@@ -24,6 +24,7 @@ struct model_options {
      * and how many there are; 0: one process. They meet at a path. */
     uint32_t rank, ranks;
     const char *meet;
+    uint64_t alike;    /* any number, which they must have in common */
     uint32_t limit_ms; /* a device waits so long for another; 0: 10000 */
     /* The largest sum that devices send each other; larger ones they read in
      * each other's memory. In bytes; 0: what is fast */

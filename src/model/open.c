@@ -248,34 +248,44 @@ static bool make_slices(const struct gguf *gguf, struct model *model,
     return true;
 }
 
-enum { TARGET_NBYTES = sizeof(((kpk_device *)NULL)->target) };
+/* A device tells this to those of other processes. */
+struct told {
+    char target[sizeof(((kpk_device *)NULL)->target)];
+    uint64_t alike;
+};
 
-/* All have the same bits only if all run the same code. */
+/* All have the same bits only if all run the same code with the same input. */
 static bool check_alike(const struct model *model, struct fault *fault)
 {
-    char targets[MODEL_MOST_DEVICES][TARGET_NBYTES];
+    struct told all[MODEL_MOST_DEVICES];
     size_t n = model->nshards;
 
-    for (size_t i = 0; i < n; i++)
-        memcpy(targets[i], gpu_device(model->shards[i].gpu)->target,
-               TARGET_NBYTES);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(all[i].target, gpu_device(model->shards[i].gpu)->target,
+               sizeof(all[i].target));
+        all[i].alike = model->options.alike;
+    }
     if (model->meeting) {
-        char own[TARGET_NBYTES];
+        const struct told own = all[0];
 
-        memcpy(own, targets[0], sizeof(own));
         n = model->options.ranks;
-        if (meeting_gather(model->meeting, own, targets, sizeof(own)) != 0)
+        if (meeting_gather(model->meeting, &own, all, sizeof(own)) != 0)
             return fail(fault, "--meet %s: another process has ended",
                         model->options.meet);
-        for (size_t i = 0; i < n; i++)
-            targets[i][TARGET_NBYTES - 1] = 0;
     }
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(targets[i], targets[0]) != 0)
+    for (size_t i = 0; i < n; i++) {
+        all[i].target[sizeof(all[i].target) - 1] = 0;
+        if (strcmp(all[i].target, all[0].target) != 0)
             return fail(fault,
                         "--split tensor: GPUs 0 and %zu of it are %s and %s; "
                         "one kind is wanted",
-                        i, targets[0], targets[i]);
+                        i, all[0].target, all[i].target);
+        if (all[i].alike != all[0].alike)
+            return fail(fault,
+                        "--meet %s: ranks 0 and %zu have different options, "
+                        "prompts or files",
+                        model->options.meet, i);
+    }
     return true;
 }
 

@@ -156,6 +156,14 @@ static const struct {
     {TEAM "--devices 999 " RANK("1"),
      "2>$D/said & $M " TEAM RANK("0") ">$D/out", 1,
      "another process has ended"},
+    /* processes that would choose other tokens: by prompt, option and file */
+    {TEAM RANK("1"), "2>$D/said & $M " TEAM "-p b " RANK("0") ">$D/out", 1,
+     "ranks 0 and 1 have different"},
+    {TEAM RANK("1"), "2>$D/said & $M " TEAM "--seed 2 " RANK("0") ">$D/out", 1,
+     "ranks 0 and 1 have different"},
+    {TEAM "--rank 1/2 --meet $D/meet $D/other.gguf",
+     "2>$D/said & $M " TEAM RANK("0") ">$D/out", 1,
+     "ranks 0 and 1 have different"},
     {"-p a --split tensor --devices 0,0,0 $D/m.gguf", ">$D/out", 1,
      "are not cut. Give 2 devices, or --split layer"},
     {"-p a --split tensor --devices 0,0,0,0,0,0,0,0,0 $D/many.gguf", ">$D/out",
@@ -245,6 +253,8 @@ int main(int argc, char **argv)
     bytes = tiny_make(&tiny_llama, &n);
     write_file("m.gguf", bytes, n);
     write_file("shrinks.gguf", bytes, n);
+    bytes[n - 1] ^= 1; /* of a weight */
+    write_file("other.gguf", bytes, n);
     write_file("lines", lines, sizeof(lines) - 1);
     write_file("bytes", odd, sizeof(odd) - 1);
     write_file("zero", zero, sizeof(zero) - 1);
