@@ -6,9 +6,9 @@
  * stream, unless that has been done.
  *
  * Devices with a slice of each tensor (split.h) run the same steps with fewer
- * heads and narrower inner layers. RESULT is then a part of
- * a sum, which ADD_NORM completes: one launch adds up the devices' parts, adds
- * the sum to the stream and norms it (team.h).
+ * heads and narrower inner layers. RESULT is then a part of a sum, which
+ * ADD_NORM completes: one launch adds up the devices' parts, adds the sum to
+ * the stream and norms it (team.h).
  *
  * Steps that follow each other are one launch where a kernel does both: what
  * Q, K and V go through; a product and what rounds its input to blocks; and

@@ -209,12 +209,18 @@ static bool check_options(const struct model *model, struct fault *fault)
     return true;
 }
 
+/* Devices that share the tensors, here or in all processes. */
+static uint32_t ranks_of(const struct model_options *o)
+{
+    return o->ranks ? o->ranks : (uint32_t)o->ndevices;
+}
+
 /* Each device's slice of the model, and what it has of the layers. */
 static bool make_slices(const struct gguf *gguf, struct model *model,
                         struct fault *fault)
 {
     const struct model_options *o = &model->options;
-    const uint32_t ranks = o->ranks ? o->ranks : (uint32_t)o->ndevices;
+    const uint32_t ranks = ranks_of(o);
     const bool tensors = o->split == SPLIT_TENSORS && ranks > 1;
 
     model->parts = tensors ? o->ndevices : 1;
@@ -294,7 +300,7 @@ static bool make_team(struct model *model, struct fault *fault)
 {
     const struct model_options *o = &model->options;
     const struct team_options team = {
-        .ranks = o->ranks ? o->ranks : (uint32_t)o->ndevices,
+        .ranks = ranks_of(o),
         .rank = o->rank,
         .meeting = model->meeting,
         .limit_ms = o->limit_ms,

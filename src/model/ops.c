@@ -78,7 +78,7 @@ struct gpu {
 
 /* ---- the device ---- */
 
-static bool check(kpk_status status, const char *what, struct fault *fault)
+bool check(kpk_status status, const char *what, struct fault *fault)
 {
     return status == KPK_OK || fail(fault, "%s: %s", what, kpk_error_message());
 }

@@ -15,6 +15,9 @@
 
 struct gpu;
 
+/* Whether a call went well; else the fault is what it was for, and why not. */
+bool check(kpk_status status, const char *what, struct fault *fault);
+
 bool gpu_open(int device, struct gpu **out, struct fault *fault);
 /* Frees what gpu_alloc() gave out, too. NULL does nothing. */
 void gpu_close(struct gpu *gpu);

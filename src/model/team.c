@@ -15,11 +15,6 @@ struct team {
     struct gpu *gpus[KPK_COMM_MOST_RANKS];
 };
 
-static bool check(kpk_status status, const char *what, struct fault *fault)
-{
-    return status == KPK_OK || fail(fault, "%s: %s", what, kpk_error_message());
-}
-
 static bool open_comm(struct team *team, const struct team_options *o,
                       struct fault *fault)
 {

@@ -18,8 +18,8 @@ struct team_options {
     uint32_t ranks;          /* of the team; slice_of() says how many */
     uint32_t rank;           /* of the first GPU here; the others follow */
     struct meeting *meeting; /* of several processes, else NULL */
-    uint32_t limit_ms;       /* a GPU waits so long for another; 0: 10000 */
-    uint32_t small_nbytes;   /* see struct model_options */
+    uint32_t limit_ms;       /* see struct model_options */
+    uint32_t small_nbytes;   /* the same */
     uint32_t columns;        /* of a row of a sum */
     uint64_t most_nbytes;    /* of a sum */
 };

@@ -19,8 +19,8 @@ struct loader {
 
 enum { PACKED_NBYTES = 16 << 20 };
 
-/* What a device has of a tensor of the file: rows of it, and of these some
- * columns. */
+/* A device's part of a tensor of the file: rows of it, and some columns of
+ * these. */
 struct part {
     const struct gguf_tensor *t; /* NULL: nothing */
     const uint8_t *data;
@@ -262,7 +262,7 @@ static bool load(struct loader *l, struct gpu *gpu, const struct gguf_tensor *t,
            copy_part(l, gpu, &p, to, out);
 }
 
-/* What a device has besides layers; embeds and output may be one tensor. */
+/* A device's tensors besides layers; embeds and output may be one tensor. */
 static bool load_ends(struct loader *l, size_t number,
                       const struct gguf_tensor *embeds,
                       const struct gguf_tensor *norm,

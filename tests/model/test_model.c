@@ -148,9 +148,9 @@ static const struct way {
     {"K and V in Q8_0",     PROMPT, 1, true,  CACHE_Q8_0, SPLIT_LAYERS, 0},
     {"K and V in Q4_0",     5,      1, true,  CACHE_Q4_0, SPLIT_LAYERS, 0},
 }, team_ways[] = {
-    {"a slice on 2 each",   PROMPT, 2, true,  CACHE_F16,  SPLIT_TENSORS, 0},
-    {"a slice on 3 each",   5,      3, true,  CACHE_Q8_0, SPLIT_TENSORS, 1024},
-    {"a slice on 4 each",   PROMPT, 4, true,  CACHE_F16,  SPLIT_TENSORS, 256},
+    {"a slice on 2 each",   PROMPT, 2, false, CACHE_F16,  SPLIT_TENSORS, 0},
+    {"a slice on 3 each",   5,      3, false, CACHE_Q8_0, SPLIT_TENSORS, 1024},
+    {"a slice on 4 each",   PROMPT, 4, false, CACHE_F16,  SPLIT_TENSORS, 256},
 };
 /* clang-format on */
 enum {
