@@ -336,8 +336,8 @@ static void watch_file(const struct gguf *gguf)
 
 /* ---- processes that share a model ---- */
 
-static uint64_t add_bytes(uint64_t hash, const void *bytes,
-                          size_t n) /* FNV-1a */
+/* FNV-1a */
+static uint64_t add_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     const uint8_t *at = bytes;
 
@@ -353,16 +353,20 @@ static uint64_t number_of(const struct session *s)
     enum { END_NBYTES = 1 << 20 };
     const struct options *o = &s->options;
     const struct model_options *m = &o->model;
+    const struct sampler *draws = &o->sampler;
     const size_t all = s->gguf.nbytes;
     const size_t end = all < END_NBYTES ? all : END_NBYTES;
-    const double numbers[] = {
-        m->context,  m->batch,      m->sequences,           m->cache,
-        o->tokens,   o->plain,      o->sampler.temperature, o->sampler.top_k,
-        (double)all, m->unrecorded, o->sampler.top_p};
-    uint64_t hash =
-        add_bytes(UINT64_C(0xcbf29ce484222325), numbers, sizeof(numbers));
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    char text[256];
 
-    hash = add_bytes(hash, &o->sampler.seed, sizeof(o->sampler.seed));
+    (void)snprintf(text, sizeof(text),
+                   "%" PRIu32 " %" PRIu32 " %" PRIu32 " %d %d %d %" PRIu32
+                   " %.9g %" PRIu32 " %.9g %" PRIu64 " %zu",
+                   m->context, m->batch, m->sequences, (int)m->cache,
+                   m->unrecorded, o->plain, o->tokens,
+                   (double)draws->temperature, draws->top_k,
+                   (double)draws->top_p, draws->seed, all);
+    hash = add_bytes(hash, text, strlen(text));
     hash = add_bytes(hash, s->gguf.map, end);
     hash = add_bytes(hash, s->gguf.map + all - end, end);
     for (size_t i = 0; i < s->n; i++)

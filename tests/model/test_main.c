@@ -137,7 +137,7 @@ static const struct {
          "0") "2>$D/said | { head -c 1 >$D/out; "
               "kill -9 $!; cat >>$D/out; cat $D/said >>$D/out; }",
      0, "rank 0 waited for rank 1 for 2000 ms in vain"},
-    /* a path that is taken keeps what it has */
+    /* files and live sockets at the path stay */
     {MEET("$D/text"), "2>$D/out || cmp $D/text $D/copy", 0, "already in use"},
     {MEET("$D/busy"), ">$D/out", 1, "other processes meet there"},
     {MEET("$D/absent/meet"), ">$D/out", 1, "No such file or directory"},
