@@ -86,14 +86,14 @@ void run_quantize_quants(struct kt *t, const struct kt_row *row);
     {symbol, run, type, KT_F32, &(const struct product){__VA_ARGS__}},
 /* a row for each number of columns; `in_blocks` as in struct product */
 #define MAT_VEC(name, type, id, in_blocks)                                    \
-    PRODUCT(name "_cuda1", run_mat_vec, type, id, 1, 1, 1, in_blocks)       \
-    PRODUCT(name "_cuda2", run_mat_vec, type, id, 2, 2, 2, in_blocks)       \
-    PRODUCT(name "_cuda3", run_mat_vec, type, id, 3, 2, 3, in_blocks)       \
-    PRODUCT(name "_cuda4", run_mat_vec, type, id, 4, 2, 4, in_blocks)       \
-    PRODUCT(name "_cuda5", run_mat_vec, type, id, 5, 2, 5, in_blocks)       \
-    PRODUCT(name "_cuda6", run_mat_vec, type, id, 6, 2, 6, in_blocks)       \
-    PRODUCT(name "_cuda7", run_mat_vec, type, id, 7, 2, 7, in_blocks)       \
-    PRODUCT(name "_cuda8", run_mat_vec, type, id, 8, 2, 8, in_blocks)
+    PRODUCT(name "_cuda1", run_mat_vec, type, id, 1, 1, 1, in_blocks, false) \
+    PRODUCT(name "_cuda2", run_mat_vec, type, id, 2, 2, 2, in_blocks, false) \
+    PRODUCT(name "_cuda3", run_mat_vec, type, id, 3, 2, 3, in_blocks, false) \
+    PRODUCT(name "_cuda4", run_mat_vec, type, id, 4, 2, 4, in_blocks, false) \
+    PRODUCT(name "_cuda5", run_mat_vec, type, id, 5, 2, 5, in_blocks, false) \
+    PRODUCT(name "_cuda6", run_mat_vec, type, id, 6, 2, 6, in_blocks, false) \
+    PRODUCT(name "_cuda7", run_mat_vec, type, id, 7, 2, 7, in_blocks, false) \
+    PRODUCT(name "_cuda8", run_mat_vec, type, id, 8, 2, 8, in_blocks, false)
 /* clang-format on */
 
 #endif
