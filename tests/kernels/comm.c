@@ -104,7 +104,7 @@ static void check_sums(struct kt *t, enum kt_type type, const void *got,
              (struct kt_gate){0.5L, ranks * 0x1p-24L, scale, false});
 }
 
-/* What rank r must have got of this round's inputs x. */
+/* The result of rank r for this round's inputs x. */
 static void check_rank(struct kt *t, const struct kt_row *row,
                        const struct call_case *c, uint32_t r, const void *got,
                        const void *got0, void *const *x)

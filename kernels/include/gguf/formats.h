@@ -30,8 +30,8 @@
  *   passes             over the tile's columns, if a single pass would run out
  *                      of registers
  *
- * The launch shapes are the callers', the same on every target; kernels/quantized.csv.c
- * recommends finer grids for few columns on AMD's.
+ * The launch shapes are the callers', the same on every target. On AMD's GPUs
+ * kernels/quantized.csv.c recommends finer grids for few columns.
  */
 #pragma once
 
