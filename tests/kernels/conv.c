@@ -202,7 +202,7 @@ static const struct conv_case cases_2d[] = {
     {"tiles, stride", 1, 3, 17, 91, 90, 3, 4, 2, 2, 1, 1, N, N, 0, 64, 0, 0},
     /* tiles enough for matrix instructions */
     {"matrix", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
-    /* more taps than its list of those outside has */
+    /* more taps than the list of taps outside holds */
     {"matrix, patches", 1, 1, 70, 156, 305, 6, 6, 6, 0, 1, 0, N, N, 0, 1024, 0,
      0},
     {"matrix, far", 1, 2, 66, 44, 60, 6, 7, 1, 0, 2, 0, N, N, 0, 1024, 1, 0},

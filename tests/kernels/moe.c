@@ -683,7 +683,7 @@ static void run_topk(struct kt *t, const struct kt_row *row)
 
 /* ---- moe_sort_ids ---- */
 
-/* Each expert's rows must be there, once, and no others. */
+/* Each row stands once, in its expert's part. */
 static void check_sorted(struct kt *t, const int32_t *expert, int32_t experts,
                          int32_t m, const int32_t *sorted,
                          const int32_t *offsets)

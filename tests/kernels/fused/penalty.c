@@ -35,7 +35,7 @@ void fused_run_penalty(struct kt *t, const struct kt_row *row)
 
         for (size_t i = 0; i < vocab; i++)
             want[i] = kt_get(type, x, i);
-        /* tokens that come again, and one that is none */
+        /* repeated tokens, and one beyond the vocabulary */
         for (size_t j = 0; j < n_context; j++) {
             const uint32_t token = (uint32_t)(kt_random(&seed) % (vocab + 1)),
                            before = j / 2;

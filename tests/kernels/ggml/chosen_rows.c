@@ -264,7 +264,7 @@ void ggml_run_set_blocks(struct kt *t, const struct kt_row *row)
         uint8_t *got = kt_alloc(t, out.nbytes);
         kt_real x[32];
 
-        /* the first block is one of zeros */
+        /* the first block has zeros alone */
         for (size_t e = 0; e < 32; e++)
             kt_put(row->a, src.host, gt_at(&src, e), 0);
         memset(out.host, 0xA5, out.nbytes);
