@@ -195,7 +195,8 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
  *   root     the rank that KPK_COMM_BROADCAST copies from; else not read
  *   in, out  device memory of the rank's GPU, aligned to an element; fast if
  *            aligned to 16 bytes. If plan->registered, `in` is at one place of
- *            one registered buffer on all ranks, with KPK_COMM_BROADCAST too
+ *            one registered buffer on all ranks, with KPK_COMM_BROADCAST too.
+ *            NULL will do if plan->n is 0
  *   stream   a stream of the rank's instance
  *
  * Fails with KPK_ERR_ARG, with KPK_ERR_TIMEOUT once kpk_comm_check() has,
