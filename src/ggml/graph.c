@@ -133,9 +133,9 @@ static struct recording *new_recording(struct graphs *g, int n)
 {
     struct recording *r = g->recordings;
 
-    for (struct recording *other = r; other < r + RECORDINGS; other++)
-        if (other->used < r->used)
-            r = other;
+    for (size_t i = 1; i < RECORDINGS; i++)
+        if (g->recordings[i].used < r->used)
+            r = &g->recordings[i];
     if (r->exec &&
         !gpu_check(kpk_sync(g->gpu->inst, g->stream), "waiting for the GPU"))
         return NULL;
