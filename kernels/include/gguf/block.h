@@ -43,6 +43,20 @@ enum class Bias {
     quant_sum   /* d times the sum of the Q8_1 quants of the group */
 };
 
+/* The base of formats without biases, whose groups of 16 elements lie in
+ * order. */
+struct ScaledBlock {
+    static constexpr int group_step = 1, vec_offset = 0;
+    static constexpr float bias_factor = 0;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    DEV int first_group(int chunk)
+    {
+        return 2 * chunk;
+    }
+};
+
 /* F::bias_width, or else F::scale_width */
 template <class F> struct bias_width {
     template <class G> static constexpr int of(int, int (*)[G::bias_width])

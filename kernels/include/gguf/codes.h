@@ -94,23 +94,14 @@ struct IQ4_NL : LegacyBlock {
  * Eight groups of 32 elements, each with nibbles as in IQ4_NL. Group j's sc has
  * its low four bits in nibble j of low, its high two in bits 2 j of high.
  */
-struct IQ4_XS {
-    static constexpr int elems = 256, chunks = 8, group_step = 1;
+struct IQ4_XS : ScaledBlock {
+    static constexpr int elems = 256, chunks = 8;
     static constexpr int bytes = 136, scale_width = 32;
-    static constexpr float bias_factor = 0;
-    static constexpr int vec_offset = 0;
-    static constexpr Bias vec_bias = Bias::none;
-    static constexpr Bias tile_bias = Bias::none;
 
     struct Raw {
         Words<4> qs;
         Words<2> head;
     };
-
-    DEV int first_group(int chunk)
-    {
-        return 2 * chunk;
-    }
 
     DEV float scale(const Words<2> &head, int chunk)
     {
@@ -185,23 +176,14 @@ struct MXFP4 : LegacyBlock {
  * low seven bits of its byte, since a code is twice OCP's number; the byte
  * 0x7f, a NaN there, is 0 here.
  */
-struct NVFP4 {
-    static constexpr int elems = 64, chunks = 2, group_step = 1;
+struct NVFP4 : ScaledBlock {
+    static constexpr int elems = 64, chunks = 2;
     static constexpr int bytes = 36, scale_width = 16;
-    static constexpr float bias_factor = 0;
-    static constexpr int vec_offset = 0;
-    static constexpr Bias vec_bias = Bias::none;
-    static constexpr Bias tile_bias = Bias::none;
 
     struct Raw {
         Words<4> qs;
         u32 scales;
     };
-
-    DEV int first_group(int chunk)
-    {
-        return 2 * chunk;
-    }
 
     /* of group `group` of the block; f32 has the same subnormal numbers, but
      * for its exponents */

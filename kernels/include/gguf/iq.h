@@ -114,17 +114,8 @@ DEV u32 even_signs(u32 seven)
  * Which words they take may depend on the lane: they choose words by shifts,
  * and by conditions.
  */
-template <class F> struct GridBlock {
-    static constexpr int elems = 256, chunks = 8, group_step = 1;
-    static constexpr float bias_factor = 0;
-    static constexpr int vec_offset = 0;
-    static constexpr Bias vec_bias = Bias::none;
-    static constexpr Bias tile_bias = Bias::none;
-
-    DEV int first_group(int chunk)
-    {
-        return 2 * chunk;
-    }
+template <class F> struct GridBlock : ScaledBlock {
+    static constexpr int elems = 256, chunks = 8;
 
     template <class Raw> DEV Chunk unpack(const Raw &r, int chunk)
     {

@@ -4,18 +4,8 @@
 #include "gguf/block.h"
 
 /* 256 elements with one scale. Chunk c has elements 32 c to 32 c + 31. */
-struct TernaryBlock {
-    static constexpr int elems = 256, chunks = 8, group_step = 1;
-    static constexpr int scale_width = 32;
-    static constexpr float bias_factor = 0;
-    static constexpr int vec_offset = 0;
-    static constexpr Bias vec_bias = Bias::none;
-    static constexpr Bias tile_bias = Bias::none;
-
-    DEV int first_group(int chunk)
-    {
-        return 2 * chunk;
-    }
+struct TernaryBlock : ScaledBlock {
+    static constexpr int elems = 256, chunks = 8, scale_width = 32;
 };
 
 /* the four elements of a word, less the 1 that is added to them in the file */
