@@ -8,8 +8,8 @@
 
 /*
  * fuse_nodes() asks for, or launches, the nodes from `first` on that a row of
- * the table covers. Results that no other node reads are not stored, but
- * for the last one's.
+ * the table covers. The launch stores the last result, as numbers or as Q8_1.
+ * Another result may be left out if no further node reads it.
  *
  * Returns their number; 0 if no row does, or without run->fusing.
  */
