@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "matrix/gemm_tile.h"
+#include "quantized/float_columns.h"
 
 /* Two chunks of each of `Rows` rows make a step: a chunk for each thread. Rows
  * behind the last one repeat it. */
@@ -70,30 +70,18 @@ template <class F, u32 Rows, u32 Threads> struct DecodedRows {
     }
 };
 
-/* dst[col * nrows_dst + row]: 64 rows of x from blockIdx.x * 64, 64 columns,
- * nrows_y elements apart, from blockIdx.y * 64. 128 threads in a row. */
+/* 64 rows of x, 64 columns */
 template <class F>
 DEV void decoded_mul(const void *x, const f32 *y, f32 *dst, int ncols_x,
                      int nrows_x, int ncols_y, int nrows_y, int nrows_dst)
 {
-    constexpr u32 tile = 64, threads = 128;
-    __shared__ __attribute__((aligned(16))) u8 lds[2 * tile * step_nbytes];
-    const u32 row0 = blockIdx.x * tile, col0 = blockIdx.y * tile;
+    constexpr u32 tile = 64;
 
-    if ((i32)row0 >= nrows_x || (i32)col0 >= ncols_y)
-        return;
-
-    Product<bf16, tile, tile, threads> product;
-    Operand<bf16, tile, threads, true, step_nbytes, f32> columns(
-        y, col0, (u32)ncols_y, (u32)nrows_y);
-    DecodedRows<F, tile, threads> rows(static_cast<const u8 *>(x), row0,
-                                       (u32)nrows_x, (u32)(ncols_x / F::elems));
-
-    multiply_along_k(product, columns, rows, 0, (u32)max_of(ncols_x, 0), lds,
-                     0);
-    product.each(lds, [&](u32 c, u32 r, f32 sum) {
-        if (c < (u32)ncols_y - col0 &&
-            (i32)(row0 + r) < min_of(nrows_x, nrows_dst))
-            dst[(size_t)(col0 + c) * (size_t)nrows_dst + row0 + r] = sum;
-    });
+    float_columns_mul<bf16, tile, tile>(
+        [=](u32 row0) {
+            return DecodedRows<F, tile, float_columns_threads>(
+                static_cast<const u8 *>(x), row0, (u32)nrows_x,
+                (u32)(ncols_x / F::elems));
+        },
+        y, dst, ncols_x, nrows_x, ncols_y, nrows_y, nrows_dst);
 }

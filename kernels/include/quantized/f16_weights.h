@@ -7,8 +7,8 @@
 #pragma once
 
 #include "early.h"
-#include "matrix/gemm_tile.h"
 #include "quantized/dequantize.h"
+#include "quantized/float_columns.h"
 #include "quantized/mat_vec.h"
 
 /* ---- dequantize_block_ ---- */
@@ -173,32 +173,14 @@ DEV void float_weights_column(const W *x, const f32 *y, f32 *dst, int ncols,
 
 /* ---- products with many columns ---- */
 
-/*
- * dst[col * nrows_dst + row] by the tiles of matrix/gemm_tile.h: Rows rows of x
- * from blockIdx.x * Rows, Cols columns from blockIdx.y * Cols. The columns
- * become W on their way to LDS. 128 threads in a row.
- */
 template <u32 Rows, u32 Cols, typename W>
 DEV void float_weights_mul(const W *x, const f32 *y, f32 *dst, int ncols_x,
                            int nrows_x, int ncols_y, int nrows_y, int nrows_dst)
 {
-    constexpr u32 threads = 128;
-    __shared__ __attribute__((aligned(16))) u8 lds[(Rows + Cols) * step_nbytes];
-    const u32 row0 = blockIdx.x * Rows, col0 = blockIdx.y * Cols;
-
-    if ((i32)row0 >= nrows_x || (i32)col0 >= ncols_y)
-        return;
-
-    Product<W, Cols, Rows, threads> product;
-    Operand<W, Cols, threads, true, step_nbytes, f32> columns(
-        y, col0, (u32)ncols_y, (u32)nrows_y);
-    Operand<W, Rows, threads, true> rows(x, row0, (u32)nrows_x, (u32)ncols_x);
-
-    multiply_along_k(product, columns, rows, 0, (u32)max_of(ncols_x, 0), lds,
-                     0);
-    product.each(lds, [&](u32 c, u32 r, f32 sum) {
-        if (c < (u32)ncols_y - col0 &&
-            (i32)(row0 + r) < min_of(nrows_x, nrows_dst))
-            dst[(size_t)(col0 + c) * (size_t)nrows_dst + row0 + r] = sum;
-    });
+    float_columns_mul<W, Rows, Cols>(
+        [=](u32 row0) {
+            return Operand<W, Rows, float_columns_threads, true>(
+                x, row0, (u32)nrows_x, (u32)ncols_x);
+        },
+        y, dst, ncols_x, nrows_x, ncols_y, nrows_y, nrows_dst);
 }
