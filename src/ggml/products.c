@@ -1,6 +1,8 @@
 /* products.c - products of matrices */
 #include "products.h"
 
+#include "../../kernels/include/gguf/formats.h"
+
 #include <kpack/candle/gemm_plan.h>
 
 #include <stdio.h>
@@ -16,15 +18,14 @@ struct product {
     int32_t columns, rows, n;
 };
 
-/* Products read rows of a multiple of 512 elements. */
 int32_t blocks_columns(int64_t columns)
 {
-    return (int32_t)((columns + 511) / 512 * 512);
+    return (int32_t)GGUF_Q8_1_COLUMNS(columns);
 }
 
 size_t blocks_nbytes(int64_t columns, int64_t n)
 {
-    return (size_t)blocks_columns(columns) / 32 * 36 * (size_t)n;
+    return (size_t)(GGUF_Q8_1_NBYTES(columns) * n);
 }
 
 /* Whether a product of n columns reads them as Q8_1: module low_bit multiplies

@@ -3,6 +3,8 @@
 
 #include "recorder.h"
 
+#include "../../kernels/include/gguf/formats.h"
+
 #include <kpack/candle.h>
 #include <kpack/candle/gemm_plan.h>
 
@@ -305,15 +307,14 @@ bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
                   KPK_ARGS(m->data, ids, out, columns, row_nbytes));
 }
 
-/* Products read rows of a multiple of 512 elements. */
 uint32_t op_quantized_columns(uint32_t columns)
 {
-    return (columns + 511) / 512 * 512;
+    return GGUF_Q8_1_COLUMNS(columns);
 }
 
 uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n)
 {
-    return (uint64_t)op_quantized_columns(columns) / 32 * 36 * n;
+    return GGUF_Q8_1_NBYTES((uint64_t)columns) * n;
 }
 
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,

@@ -92,3 +92,8 @@
 #define GGUF_UNIT_blocks 32
 #define GGUF_UNIT_elements 1
 #define GGUF_UNIT_nothing 0
+
+/* Products of blocks read columns as Q8_1, in rows of a multiple of 512
+ * elements: zeros stand behind a column's own. */
+#define GGUF_Q8_1_COLUMNS(columns) (((columns) + 511) / 512 * 512)
+#define GGUF_Q8_1_NBYTES(columns) (GGUF_Q8_1_COLUMNS(columns) / 32 * 36)
