@@ -39,10 +39,10 @@
 #define GGUF_WEIGHTS(X)                                                                                                               \
     /*                                a block                                          dequantize_block_     get_rows_  tile       */ \
     /* name   lower   short   type   no. el.  by.   d   m  tiled           column exp. counts    th.  el. j.  th.  co.  r.   c. p. */ \
-    X(q4_0,   q4_0,   q4_0,   Q4_0,    2,  32,  18,   0, -1, Q4_0,         cuda,  no,  blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
-    X(q4_1,   q4_1,   q4_1,   Q4_1,    3,  32,  20,   0,  2, Q4_1,         cuda,  no,  blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
-    X(q5_0,   q5_0,   q5_0,   Q5_0,    6,  32,  22,   0, -1, Q5_0_centred, cuda,  no,  elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
-    X(q5_1,   q5_1,   q5_1,   Q5_1,    7,  32,  24,   0,  2, Q5_1,         cuda,  no,  elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
+    X(q4_0,   q4_0,   q4_0,   Q4_0,    2,  32,  18,   0, -1, Q4_0,         cuda,  yes, blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
+    X(q4_1,   q4_1,   q4_1,   Q4_1,    3,  32,  20,   0,  2, Q4_1,         cuda,  yes, blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
+    X(q5_0,   q5_0,   q5_0,   Q5_0,    6,  32,  22,   0, -1, Q5_0_centred, cuda,  yes, elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
+    X(q5_1,   q5_1,   q5_1,   Q5_1,    7,  32,  24,   0,  2, Q5_1,         cuda,  yes, elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
     X(q8_0,   q8_0,   q8_0,   Q8_0,    8,  32,  34,   0, -1, Q8_0,         cuda,  yes, blocks,    32, 256, 4, 256, 512,  64, 128, 1)  \
     X(q2_K,   q2_k,   q2k,    Q2_K,   10, 256,  84,  80, 82, Q2_K_folded,  plain, yes, nothing,   64, 256, 4,  64, 256, 128,  64, 1)  \
     X(q3_K,   q3_k,   q3k,    Q3_K,   11, 256, 110, 108, -1, Q3_K_folded,  plain, yes, nothing,   64, 256, 4,  64, 256, 128, 128, 2)  \
