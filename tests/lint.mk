@@ -9,9 +9,9 @@ LINT_C := $(sort $(shell find src gen tests -name '*.c'))
 LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name '*.h' -o -name '*.hip'))
 # Scripts are files without an extension that say so.
 LINT_SH := $(sort $(shell find .ci gen src tests -name '*.sh' -o -type f ! -name '*.*' -exec grep -l -m1 '^\#!/bin/sh' {} +))
-# Examples and a benchmark include what their own builds make, src/ggml the
-# headers of a llama.cpp; constants.c is for GPUs, *_windows.c for Windows.
-LINT_TIDY := $(filter-out src/ggml/% tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
+# Examples and a benchmark include what their own builds make, src/ggml and its
+# test a llama.cpp's headers; constants.c is for GPUs, *_windows.c for Windows.
+LINT_TIDY := $(filter-out src/ggml/% tests/ggml/graphs.c tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
   gen/make/constants.c %_windows.c,$(LINT_C))
 
 # Headers that sources include and builds make.
@@ -48,7 +48,7 @@ lint-made:
 	@for f in $(LINT_MADE); do [ -e $$f ] || { echo "make lint: no $$f: run 'make tests' first" >&2; exit 1; }; done
 
 # The mark depends on the headers of its source; of src/ggml some are missing.
-note_headers = @$(CC) $(lint_flags) -MM -MP $(if $(filter src/ggml/%,$<),-MG) -MT $@ -MF $@.d $<
+note_headers = @$(CC) $(lint_flags) -MM -MP $(if $(filter src/ggml/% tests/ggml/%,$<),-MG) -MT $@ -MF $@.d $<
 
 $(LINT)/%.tidy: % .clang-tidy | lint-made
 	@mkdir -p $(@D)

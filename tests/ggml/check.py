@@ -2,19 +2,20 @@
 """check.py - ggml's own test of backends, on libggml-kpack.so
 
 usage: check.py fetch FOLDER
-       check.py run FOLDER BUILD [DEVICE...]
-       check.py write FOLDER BUILD [DEVICE...]
+       check.py run FOLDER BUILD [DEVICE[:OP,OP...]...]
+       check.py write FOLDER BUILD [DEVICE[:OP,OP...]...]
 
 `fetch` brings the source package of llama-cpp-python, which holds a llama.cpp,
 from PyPI, and builds its ggml and its test-backend-ops in FOLDER. `run` runs the
 test's cases on BUILD/libggml-kpack.so and a simulated GPU, or the machine's
-(card), beside ggml's CPU backend.
+(card), beside ggml's CPU backend: all operations, or those that are named.
 
-passes.csv has a row for each operation: how many cases pass, of how many, and
-which of them are run (a regular expression for their parameters; the others take
-too long on a simulated GPU). A case that fails, a number that differs, and an
+passes.csv has a row for each operation: how many cases there are, how many pass
+on each device, and which are run (a regular expression for their parameters; the
+others take too long on a simulated GPU). A device without a number is held
+against the first device's. A case that fails, a number that differs, and an
 operation without a row are failures here. `write` does the same and then puts
-the numbers of the last device into passes.csv: read the difference.
+the numbers into the devices' columns of passes.csv: read the difference.
 """
 import csv
 import os
@@ -77,7 +78,7 @@ class Judge:
         self.backend = os.path.abspath(os.path.join(build, "libggml-kpack.so"))
         self.env = dict(os.environ)
         self.env.pop("GGML_BACKEND_PATH", None)
-        self.folder = folder
+        self.folder, self.build = folder, build
         if device != "card":
             self.env["LD_LIBRARY_PATH"] = os.path.abspath(
                 os.path.join(build, "sim"))
@@ -138,27 +139,74 @@ def under_another_name(judge):
     return []
 
 
-def check(judge, rows):
-    faults, passed = other_versions(judge) + under_another_name(judge), 0
-    for row in rows:
-        op, only = row["op"], row["only"]
-        output, status = judge.on_backend("test", "-o", op,
-                                          *(["-p", only] if only else []))
-        counts = count(output).get(op, {})
-        passes, cases = counts.get("OK", 0), sum(counts.values())
-        passed += passes
-        print(f"  {op:14} {passes:5} of {cases}", flush=True)
-        if status or not is_there(output) or counts.get("FAIL", 0):
-            faults.append(f"{op} fails:\n{output[-2000:]}")
-        elif (str(passes), str(cases)) != (row["passes"], row["cases"]):
-            faults.append(f"{op}: {passes} of {cases} cases pass, and "
-                          f"{row['passes']} of {row['cases']} in passes.csv")
-        row["passes"], row["cases"] = passes, cases
-    # All operations: which does the backend take that have no row?
+def counted_hip(judge):
+    """a library for KPK_HIP_LIBRARY that counts launches on simulated GPUs"""
+    library = os.path.abspath(os.path.join(judge.folder, "counted_hip.so"))
+    subprocess.run(
+        ["cc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-o", library,
+         os.path.join(HERE, "counted_hip.c"), "-Wl,--no-as-needed",
+         f"-L{judge.build}/sim", "-l:libamdhip64.so.7", "-ldl"], check=True)
+    return library
+
+
+def recorded_and_fused(judge):
+    """the faults of graphs.c, which counts launches on a simulated GPU"""
+    if "LD_LIBRARY_PATH" not in judge.env:
+        return []
+    source = tree(judge.folder)
+    program = os.path.abspath(os.path.join(judge.folder, "graphs"))
+    libraries = os.path.abspath(os.path.join(judge.folder, "build", "bin"))
+    subprocess.run(
+        ["cc", "-std=gnu11", "-O1", "-isystem", f"{source}/ggml/include", "-o",
+         program, os.path.join(HERE, "graphs.c"), f"-L{libraries}", "-lggml",
+         "-lggml-base", f"-Wl,-rpath,{libraries}", "-ldl"], check=True)
+    done = subprocess.run(
+        [program, judge.backend], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, check=False,
+        env={**judge.env, "KPK_HIP_LIBRARY": counted_hip(judge)})
+    if done.returncode:
+        return [f"graphs are not fused and recorded as wanted:\n{done.stdout}"]
+    return []
+
+
+def check_operation(judge, row, column, first):
+    """passes, cases and faults of a row of passes.csv"""
+    op, only, faults = row["op"], row["only"], []
+    output, status = judge.on_backend("test", "-o", op,
+                                      *(["-p", only] if only else []))
+    counts = count(output).get(op, {})
+    passes, cases = counts.get("OK", 0), sum(counts.values())
+    wanted = row.get(column) or row[first]
+    print(f"  {op:14} {passes:5} of {cases}", flush=True)
+    if status or not is_there(output) or counts.get("FAIL", 0):
+        faults.append(f"{op} fails:\n{output[-2000:]}")
+    elif (str(passes), str(cases)) != (wanted, row["cases"]):
+        faults.append(f"{op}: {passes} of {cases} cases pass, and "
+                      f"{wanted} of {row['cases']} in passes.csv")
+    return passes, cases, faults
+
+
+def without_row(judge, rows):
+    """operations that the backend takes, and passes.csv lacks"""
     output, _ = judge.on_backend("support")
-    known = {row["op"] for row in rows}
     taken = set(re.findall(r"([A-Z0-9_]+)\(.*\): SUPPORTED", output))
-    faults += [f"{op} has no row in passes.csv" for op in sorted(taken - known)]
+    return [f"{op} has no row in passes.csv"
+            for op in sorted(taken - {row["op"] for row in rows})]
+
+
+def check_device(judge, rows, column, first, ops):
+    """passes and faults; the rows get the numbers"""
+    faults, passed = [], 0
+    if not ops:
+        faults += (other_versions(judge) + under_another_name(judge)
+                   + recorded_and_fused(judge) + without_row(judge, rows))
+    for row in rows:
+        if ops and row["op"] not in ops:
+            continue
+        passes, cases, wrong = check_operation(judge, row, column, first)
+        passed += passes
+        faults += wrong
+        row[column], row["cases"] = str(passes), str(cases)
     return passed, faults
 
 
@@ -169,21 +217,27 @@ def main(words):
         return __doc__
     table = os.path.join(HERE, "passes.csv")
     with open(table, encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    failed = False
-    for device in words[3:] or ["gfx942"]:
+        reader = csv.DictReader(file)
+        rows, columns = list(reader), list(reader.fieldnames)
+    first, failed = columns[2], False
+    for word in words[3:] or [first]:
+        device, _, ops = word.partition(":")
         print(device, flush=True)
-        found = [dict(row) for row in rows]
-        passed, faults = check(Judge(words[1], words[2], device), found)
+        passed, faults = check_device(Judge(words[1], words[2], device), rows,
+                                      device, first,
+                                      ops.split(",") if ops else [])
+        if device not in columns:
+            columns.insert(-1, device)
         for fault in faults:
             print(f"check-ggml: {device}: {fault}", file=sys.stderr)
         failed = failed or bool(faults)
         print(f"{device}: {passed} cases pass, {len(faults)} faults")
     if words[0] == "write":
         with open(table, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer = csv.DictWriter(file, columns, restval="",
+                                    lineterminator="\n")
             writer.writeheader()
-            writer.writerows(found)
+            writer.writerows(rows)
     return 1 if failed else None
 
 
