@@ -11,10 +11,10 @@ GGML_JUDGE := $(B)/ggml
 GGML_TREE  := $(GGML_JUDGE)/llama_cpp_python-0.3.36/vendor/llama.cpp
 GGML_MODEL := SmolLM2-135M-Instruct.Q4_1.gguf
 GGML_MODULES := attention fused gemm ggml low_bit moe quantized sort
-GGML_HEADERS := $(PACK_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args attention_plan gemm_plan ggml_tensor)
+GGML_HEADERS := $(PACK_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args attention_plan gemm_plan ggml_tensor sort_rows)
 GGML_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(wildcard src/ggml/*.c))
 GGML_PACK    := $(LIB_OBJECTS) $(filter $(GGML_MODULES:%=$(B)/obj/pack/pack.%.%) $(B)/obj/pack/pack.host-attention_plan.o \
-  $(B)/obj/pack/pack.host-gemm_plan.o \
+  $(B)/obj/pack/pack.host-gemm_plan.o $(B)/obj/pack/pack.host-sort_rows.o \
   $(B)/obj/pack/pack.kpk-%,$(PACK_OBJECTS))
 
 ifneq ($(filter ggml check-ggml check-ggml-model,$(MAKECMDGOALS)),)

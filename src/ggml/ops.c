@@ -12,6 +12,8 @@
 #include "images.h"
 #include "products.h"
 
+#include <kpack/candle/sort_rows.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -436,20 +438,32 @@ static bool soft_max(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(in, mask, sinks, out, scale, max_bias));
 }
 
-/* The indices that sort each row of x, to memory without gaps. */
+/* The indices that sort each row of x, to memory without gaps. Many blocks sort
+ * a long row: as many rows at a time as SORT_NBYTES of memory allow. */
 static bool sort_rows(struct run *run, const struct ggml_tensor *x,
                       bool ascending, void *out)
 {
-    const int32_t n = (int32_t)x->ne[0];
-    int32_t power = 1;
+    enum { SORT_NBYTES = 64 << 20 };
+    const char *name = ascending ? "asort_asc_f32" : "asort_desc_f32";
+    const int64_t rows = ggml_nrows(x);
+    const kpk_kernel *kernel;
+    uint64_t row_nbytes, nbytes;
+    void *workspace;
 
-    if (!is_f32(x) || !ggml_is_contiguous(x) || x->ne[0] > INT32_MAX / 2)
+    if (!is_f32(x) || !ggml_is_contiguous(x) || x->ne[0] > INT32_MAX / 2 ||
+        rows > UINT32_MAX ||
+        kpk_kernel_get(run->inst, name, &kernel) != KPK_OK ||
+        kpk_sort_workspace(name, 1, (uint32_t)x->ne[0], &row_nbytes) != KPK_OK)
         return false;
-    while (power < n)
-        power *= 2;
-    return launch(run, ascending ? "asort_asc_f32" : "asort_desc_f32",
-                  (uint64_t)ggml_nrows(x), (uint64_t)n,
-                  KPK_ARGS(x->data, out, n, power));
+    nbytes = row_nbytes * (uint64_t)rows;
+    if (nbytes > SORT_NBYTES)
+        nbytes = row_nbytes > SORT_NBYTES ? row_nbytes : SORT_NBYTES;
+    workspace = scratch(run, nbytes);
+    return !run->launching ||
+           gpu_check(kpk_sort_launch(run->inst, name, x->data, out,
+                                     (uint32_t)rows, (uint32_t)x->ne[0],
+                                     workspace, nbytes, run->stream),
+                     name);
 }
 
 static bool argsort(struct run *run, const struct ggml_tensor *t,
