@@ -6,9 +6,9 @@
  *   moe_gemm_gguf_F           the same, a token at a time   moe/moe_gemm_gguf.h
  *   moe_topk_T, moe_sort_ids, moe_expert_offsets            moe/route.h
  *
- * T is f16 or bf16, of moe_topk f32 as well. F is a format whose row in
- * gguf/formats.h says that it has experts, in lower case. The arguments are
- * those of candle's libmoe; indices are 64 bits wide.
+ * T is f16 or bf16, of moe_topk f32 as well. F is a format of GGUF_WEIGHTS in
+ * gguf/formats.h, in lower case. The arguments are those of candle's libmoe;
+ * indices are 64 bits wide.
  */
 #include "gguf/codes.h"
 #include "gguf/formats.h"
@@ -46,8 +46,7 @@ EXPORT_DENSE(bf16_f32, bf16, f32)
                                expert_offsets, topk_weights, output,           \
                                MOE_SIZE_ARGS);                                 \
     }
-#define EXPERTS_no(name, F)
-#define EXPERTS_yes(name, F)                                                   \
+#define EXPORT_EXPERTS(name, F)                                                \
     KERNEL_UP_TO(128)                                                          \
     moe_gemm_gguf_##name(const void *weights, const void *inputs_q8_1,         \
                          const i32 *sorted_token_ids, const i32 *expert_ids,   \
@@ -61,8 +60,8 @@ EXPORT_DENSE(bf16_f32, bf16, f32)
     EXPORT_PREFILL(name, F, f16)                                               \
     EXPORT_PREFILL(name, F, bf16)
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
-                      tiled, column, experts, ...)                             \
-    EXPERTS_##experts(lower, F)
+                      ...)                                                     \
+    EXPORT_EXPERTS(lower, F)
 GGUF_WEIGHTS(EXPORT_FORMAT)
 
 #define EXPORT_TOPK(T)                                                         \

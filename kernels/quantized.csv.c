@@ -17,7 +17,7 @@
 #define DEQUANTIZE(name, threads, elems)                                       \
     "dequantize_block_" #name "_*,," #threads ",1,elements," #elems ",0,0,none,0,0,0\n"
 #define FORMAT(name, lower, short, type, number, elements, bytes, d, m, tiled, \
-               column, experts, counts, threads, elems, join, row_threads,     \
+               column, counts, threads, elems, join, row_threads,              \
                row_columns, rows, cols, passes)                                \
     DEQUANTIZE(name, threads, elems)                                           \
     "get_rows_" #name ",," #row_threads ",1,ids,1,0,0,columns," #row_columns ",1,0\n"
@@ -55,7 +55,7 @@ static const struct tile {
     int rows, cols;
 } tiles[] = {
 #define TILE(name, lower, short, type, number, elements, bytes, d, m, tiled,   \
-             column, experts, counts, threads, elems, join, row_threads,       \
+             column, counts, threads, elems, join, row_threads,                \
              row_columns, rows, cols, passes)                                  \
     {#name, rows, cols},
     GGUF_WEIGHTS(TILE)

@@ -68,7 +68,7 @@ GGUF_NUMBERS(SIZES_OF_NUMBERS)
 
 #if KPK_WAVES == 64 /* matrix/unit.h: these alone */
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
-                      tiled, column, experts, counts, threads, elems, join,    \
+                      tiled, column, counts, threads, elems, join,             \
                       row_threads, row_columns, rows, cols, passes)            \
     EXPORT_TILED(name, tiled, rows, cols, passes)
 GGUF_WEIGHTS(EXPORT_FORMAT)
@@ -160,8 +160,7 @@ quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
                       nrows_dst);                                              \
     }
 
-#define EXPERTS_no(name, F)
-#define EXPERTS_yes(name, F)                                                   \
+#define EXPORT_EXPERTS(name, F)                                                \
     MAT_VEC_KERNEL(F, 1)                                                       \
     indexed_moe_forward_##name##_q8_1(const void *weights, const void *inputs, \
                                       const u32 *ids, f32 *dst, i32 n, i32 k,  \
@@ -172,13 +171,12 @@ quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
     }
 
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
-                      tiled, column, experts, counts, threads, elems, join,    \
+                      tiled, column, counts, threads, elems, join,             \
                       row_threads, row_columns, rows, cols, passes)            \
     EXPORT_DEQUANTIZE(name, F, counts, threads, elems, join)                   \
     EXPORT_GET_ROWS(name, F)                                                   \
     FLOAT_MAT_VEC_##column(lower, F) FOR_COLUMNS(EXPORT_MAT_VEC, name, F)      \
-        EXPORT_TILED(name, tiled, rows, cols, passes)                          \
-            EXPERTS_##experts(short, F)
+        EXPORT_TILED(name, tiled, rows, cols, passes) EXPORT_EXPERTS(short, F)
 GGUF_WEIGHTS(EXPORT_FORMAT)
 
 #define EXPORT_FLOATS_TO(T, R, threads, elems, join)                           \

@@ -158,10 +158,10 @@ def formats():
     """the types of tensors that kernels read"""
     header = "kernels/include/gguf/formats.h"
     rows = []
-    for name, lower, short, kind, number, elements, nbytes, _, _, _, _, experts, *_ in \
+    for name, lower, short, kind, number, elements, nbytes, *_ in \
             rows_of(header, "GGUF_WEIGHTS"):
-        modules = "`quantized`, `mmvq_gguf`" + (", `moe`" if experts == "yes" else "")
-        rows.append((kind, (name, lower, short), number, elements, nbytes, modules))
+        rows.append((kind, (name, lower, short), number, elements, nbytes,
+                     "`quantized`, `mmvq_gguf`, `moe`"))
     for name, kind, number, elements, nbytes, *_ in rows_of(header, "GGUF_NUMBERS"):
         rows.append((kind, (name,), number, elements, nbytes, "`quantized`: to numbers"))
     for name, kind, number, elements, nbytes, *_ in rows_of(header, "GGUF_LOW_BIT"):

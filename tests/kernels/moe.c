@@ -845,17 +845,13 @@ static void run_offsets(struct kt *t, const struct kt_row *row)
 }
 
 /* clang-format off */
-#define FORMAT_no(lower, id)
-#define FORMAT_yes(lower, id)                                                  \
+#define FORMAT(name, lower, short, id, ...)                                    \
     {"moe_gemm_gguf_" #lower, run_rows, KT_F32, KT_F32,                        \
      &(const enum gguf_id){GGUF_##id}},                                        \
     {"moe_gemm_gguf_prefill_f16_" #lower, run_prefill, KT_F16, KT_F32,         \
      &(const enum gguf_id){GGUF_##id}},                                        \
     {"moe_gemm_gguf_prefill_bf16_" #lower, run_prefill, KT_BF16, KT_F32,       \
      &(const enum gguf_id){GGUF_##id}},
-#define FORMAT(name, lower, short, id, number, elements, bytes, d, m, tiled,   \
-               column, experts, ...)                                           \
-    FORMAT_##experts(lower, id)
 
 static const struct kt_row rows[] = {
     {"moe_gemm_f16", run_dense, KT_F16, KT_F16, NULL},

@@ -202,12 +202,11 @@ static void run_moe(struct kt *t, const struct kt_row *row)
 #define FLOAT_MAT_VEC_cuda(lower, id) FLOAT_MAT_VEC(#lower "_cuda", id)
 #define FLOAT_MAT_VEC_plain(lower, id) FLOAT_MAT_VEC(#lower, id)
 #define FLOAT_MAT_VEC_grid(lower, id) FLOAT_MAT_VEC(#lower, id)
-#define EXPERTS_no(name, id)
-#define EXPERTS_yes(name, id)                                                   \
+#define EXPERTS(name, id)                                                       \
     PRODUCT("indexed_moe_forward_" #name "_q8_1", run_moe, KT_F32, id, 1, 1, 1, \
             false, false)
 #define FORMAT(name, lower, short, id, number, elements, bytes, d, m, tiled,    \
-               column, experts, counts, threads, elems, join, row_threads,      \
+               column, counts, threads, elems, join, row_threads,               \
                row_columns, rows, cols, passes)                                 \
     DEQUANTIZE(name, id, counts, threads, elems, join)                          \
     {"get_rows_" #name, run_get_rows, KT_F32, KT_F32,                           \
@@ -215,7 +214,7 @@ static void run_moe(struct kt *t, const struct kt_row *row)
     FLOAT_MAT_VEC_##column(lower, GGUF_##id)                                    \
     MAT_VEC("mul_mat_vec_" #name "_q8_1", KT_F32, GGUF_##id, false)                                                    \
     PRODUCT("mul_mat_" #name, run_tiled, KT_F32, GGUF_##id, 0, rows, cols, false, false)                              \
-    EXPERTS_##experts(short, GGUF_##id)
+    EXPERTS(short, GGUF_##id)
 
 #define FLOATS_f16 KT_F16
 #define FLOATS_bf16 KT_BF16

@@ -20,7 +20,6 @@
  *                        cuda   its name ends in _cuda
  *                        plain  it does not
  *                        grid   the same, and it has no argument nrows
- *   experts            yes: there is a product for mixtures of experts
  *   counts             the unit of dequantize_block_'s last argument: blocks,
  *                      elements, or nothing without such an argument
  *   threads, elems     of a workgroup of dequantize_block_ as launched
@@ -36,22 +35,22 @@
 #pragma once
 
 /* clang-format off */
-#define GGUF_WEIGHTS(X)                                                                                                               \
-    /*                                a block                                          dequantize_block_     get_rows_  tile       */ \
-    /* name   lower   short   type   no. el.  by.   d   m  tiled           column exp. counts    th.  el. j.  th.  co.  r.   c. p. */ \
-    X(q4_0,   q4_0,   q4_0,   Q4_0,    2,  32,  18,   0, -1, Q4_0,         cuda,  yes, blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
-    X(q4_1,   q4_1,   q4_1,   Q4_1,    3,  32,  20,   0,  2, Q4_1,         cuda,  yes, blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
-    X(q5_0,   q5_0,   q5_0,   Q5_0,    6,  32,  22,   0, -1, Q5_0_centred, cuda,  yes, elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
-    X(q5_1,   q5_1,   q5_1,   Q5_1,    7,  32,  24,   0,  2, Q5_1,         cuda,  yes, elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
-    X(q8_0,   q8_0,   q8_0,   Q8_0,    8,  32,  34,   0, -1, Q8_0,         cuda,  yes, blocks,    32, 256, 4, 256, 512,  64, 128, 1)  \
-    X(q2_K,   q2_k,   q2k,    Q2_K,   10, 256,  84,  80, 82, Q2_K_folded,  plain, yes, nothing,   64, 256, 4,  64, 256, 128,  64, 1)  \
-    X(q3_K,   q3_k,   q3k,    Q3_K,   11, 256, 110, 108, -1, Q3_K_folded,  plain, yes, nothing,   64, 256, 4,  64, 256, 128, 128, 2)  \
-    X(q4_K,   q4_k,   q4k,    Q4_K,   12, 256, 144,   0,  2, Q4_K,         plain, yes, nothing,   32, 256, 4,  32, 256, 128,  64, 1)  \
-    X(q5_K,   q5_k,   q5k,    Q5_K,   13, 256, 176,   0,  2, Q5_K,         grid,  yes, nothing,   64, 256, 4,  64, 256, 128,  64, 1)  \
-    X(q6_K,   q6_k,   q6k,    Q6_K,   14, 256, 210, 208, -1, Q6_K,         plain, yes, nothing,   64, 256, 4,  64, 256,  64,  64, 1)  \
-    X(iq4_nl, iq4_nl, iq4_nl, IQ4_NL, 20,  32,  18,   0, -1, IQ4_NL,       cuda,  yes, blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
-    X(iq4_xs, iq4_xs, iq4_xs, IQ4_XS, 23, 256, 136,   0, -1, IQ4_XS,       plain, yes, nothing,   32, 256, 4,  32, 256, 128,  64, 1)  \
-    X(mxfp4,  mxfp4,  mxfp4,  MXFP4,  39,  32,  17,  -1, -1, MXFP4,        cuda,  yes, blocks,    32, 256, 4, 256, 512, 128,  64, 1)
+#define GGUF_WEIGHTS(X)                                                                                                          \
+    /*                                a block                                     dequantize_block_     get_rows_  tile       */ \
+    /* name   lower   short   type   no. el.  by.   d   m  tiled           column counts    th.  el. j.  th.  co.  r.   c. p. */ \
+    X(q4_0,   q4_0,   q4_0,   Q4_0,    2,  32,  18,   0, -1, Q4_0,         cuda,  blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
+    X(q4_1,   q4_1,   q4_1,   Q4_1,    3,  32,  20,   0,  2, Q4_1,         cuda,  blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
+    X(q5_0,   q5_0,   q5_0,   Q5_0,    6,  32,  22,   0, -1, Q5_0_centred, cuda,  elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
+    X(q5_1,   q5_1,   q5_1,   Q5_1,    7,  32,  24,   0,  2, Q5_1,         cuda,  elements, 256, 512, 8, 256, 512,  64, 128, 1)  \
+    X(q8_0,   q8_0,   q8_0,   Q8_0,    8,  32,  34,   0, -1, Q8_0,         cuda,  blocks,    32, 256, 4, 256, 512,  64, 128, 1)  \
+    X(q2_K,   q2_k,   q2k,    Q2_K,   10, 256,  84,  80, 82, Q2_K_folded,  plain, nothing,   64, 256, 4,  64, 256, 128,  64, 1)  \
+    X(q3_K,   q3_k,   q3k,    Q3_K,   11, 256, 110, 108, -1, Q3_K_folded,  plain, nothing,   64, 256, 4,  64, 256, 128, 128, 2)  \
+    X(q4_K,   q4_k,   q4k,    Q4_K,   12, 256, 144,   0,  2, Q4_K,         plain, nothing,   32, 256, 4,  32, 256, 128,  64, 1)  \
+    X(q5_K,   q5_k,   q5k,    Q5_K,   13, 256, 176,   0,  2, Q5_K,         grid,  nothing,   64, 256, 4,  64, 256, 128,  64, 1)  \
+    X(q6_K,   q6_k,   q6k,    Q6_K,   14, 256, 210, 208, -1, Q6_K,         plain, nothing,   64, 256, 4,  64, 256,  64,  64, 1)  \
+    X(iq4_nl, iq4_nl, iq4_nl, IQ4_NL, 20,  32,  18,   0, -1, IQ4_NL,       cuda,  blocks,    32, 256, 4, 256, 512, 128,  64, 1)  \
+    X(iq4_xs, iq4_xs, iq4_xs, IQ4_XS, 23, 256, 136,   0, -1, IQ4_XS,       plain, nothing,   32, 256, 4,  32, 256, 128,  64, 1)  \
+    X(mxfp4,  mxfp4,  mxfp4,  MXFP4,  39,  32,  17,  -1, -1, MXFP4,        cuda,  blocks,    32, 256, 4, 256, 512, 128,  64, 1)
 
 /* weights that are numbers, which have no blocks: name, type, no., bytes, and
  * the same columns of dequantize_block_, get_rows_ and the tile. Their products

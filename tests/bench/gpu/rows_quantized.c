@@ -170,24 +170,22 @@ static void quantize(struct bench_launch *l, const struct bench_row *row)
 /* a kind of rows from the row of a format */
 #define MAT_VECS(name, lower, short, type, number, elements, bytes, d, m, ...)                         \
     MAT_VEC(#name, elements, bytes, d, m),
-#define EXPERTS_no(short, ...)
-#define EXPERTS_yes(short, ...) MOE(#short, __VA_ARGS__),
-#define MOES(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts, ...)     \
-    EXPERTS_##experts(short, elements, bytes, d, m)
+#define MOES(name, lower, short, type, number, elements, bytes, d, m, ...)                             \
+    MOE(#short, elements, bytes, d, m),
 #define COLUMN_cuda "_cuda"
 #define COLUMN_plain ""
 #define COLUMN_grid ""
 #define DMMVS(name, lower, short, type, number, elements, bytes, d, m, tiled, column, ...)             \
     DMMV(#lower COLUMN_##column, elements, bytes, d, m),
-#define DEQUANTIZES(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts,   \
+#define DEQUANTIZES(name, lower, short, type, number, elements, bytes, d, m, tiled, column,            \
                     counts, threads, elems, ...)                                                       \
     DEQUANTIZE(#name, elements, bytes, d, m, threads, elems, GGUF_UNIT_##counts),
 #define NUMBERS(name, type, number, elements, bytes, d, m, counts, threads, elems, join)               \
     DEQUANTIZE(#name, elements, bytes, d, m, threads, elems, GGUF_UNIT_##counts),
-#define GET_ALL_ROWS(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts,  \
+#define GET_ALL_ROWS(name, lower, short, type, number, elements, bytes, d, m, tiled, column,           \
                      counts, threads, elems, join, row_threads, row_columns, ...)                      \
     GET_ROWS(#name, elements, bytes, d, m, row_threads, row_columns),
-#define MAT_MULS(name, lower, short, type, number, elements, bytes, d, m, tiled, column, experts,      \
+#define MAT_MULS(name, lower, short, type, number, elements, bytes, d, m, tiled, column,               \
                  counts, threads, elems, join, row_threads, row_columns, rows, cols, passes)           \
     MAT_MUL(#name, elements, bytes, d, m, cols, rows),
 

@@ -329,8 +329,8 @@ static const struct format {
     unsigned rows, columns;    /* tile of mul_mat_* */
 } formats[] = {
 #define FORMAT(name, lower, short, type, number, elements, bytes, d, m, tiled, \
-               column, experts, counts, threads, elems, join, row_threads,     \
-               row_columns, rows, cols, passes)                                \
+               column, counts, threads, elems, join, row_threads, row_columns, \
+               rows, cols, passes)                                             \
     {#name, elements, bytes, rows, cols},
 #define LOW_BIT(name, type, number, elements, bytes, ...)                      \
     {#name, elements, bytes, 64, 64},

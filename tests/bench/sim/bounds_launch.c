@@ -497,7 +497,7 @@ static const struct format {
 #define SPELLED(spelling, elements, bytes, threads, elems, counts)             \
     {#spelling, elements, bytes, threads, elems, GGUF_UNIT_##counts},
 #define FORMAT(name, lower, short, type, number, elements, bytes, d, m, tiled, \
-               column, experts, counts, threads, elems, ...)                   \
+               column, counts, threads, elems, ...)                            \
     SPELLED(name, elements, bytes, threads, elems, counts)                     \
     SPELLED(lower, elements, bytes, threads, elems, counts)                    \
     SPELLED(short, elements, bytes, threads, elems, counts)
