@@ -4,8 +4,8 @@
 usage: model.py build FOLDER
        model.py run FOLDER BUILD MODEL [DEVICES...]
 
-`build` builds llama-completion, llama-perplexity and two of llama.cpp's tests
-in FOLDER, where check.py has fetched llama.cpp. `run` runs MODEL with them on
+`build` builds llama-completion, llama-perplexity, llama-quantize and two of
+llama.cpp's tests in FOLDER, where check.py has fetched llama.cpp. `run` runs MODEL with them on
 simulated GPUs beside ggml's CPU backend: DEVICES is one (gfx942), several that
 share the layers (gfx942,gfx1100), or the machine's (card).
 
@@ -13,21 +13,26 @@ share the layers (gfx942,gfx1100), or the machine's (card).
    without; so are the logits, but for the rounding of another order of sums.
  - Fused and recorded, the logits are bit for bit what they are without.
  - Only the nodes of ON_THE_CPU run on the CPU.
+ - Recordings save launches, which are counted (simulated GPUs).
+ - Random mixtures of experts (experts.py) give the CPU's logits in all FORMATS,
+   and only kernels of modules quantized and moe multiply with experts.
  - A model that cannot be recorded runs all the same (simulated GPUs).
  - Two contexts compute at once (llama.cpp's test-thread-safety).
  - Small random models of the ARCHITECTURES give the CPU's logits
    (test-llama-archs).
 """
+import copy
 import os
 import re
 import subprocess
 import sys
 import time
 
-from check import COLOUR, OPTIONS, Judge, tree
+import experts
+from check import COLOUR, OPTIONS, Judge, counted_hip, tree
 
-PROGRAMS = ["llama-completion", "llama-perplexity", "test-llama-archs",
-            "test-thread-safety"]
+PROGRAMS = ["llama-completion", "llama-perplexity", "llama-quantize",
+            "test-llama-archs", "test-thread-safety"]
 PROMPT = "The first three planets of the Sun are"
 TOKENS = 12
 # Words for two chunks of 32 tokens.
@@ -45,7 +50,11 @@ MOST_DISTANCE = 2
 ON_THE_CPU = {"GET_ROWS"}
 ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma3", "phi3", "gpt2",
                  "olmoe")
+# of a mixture's weights, as llama-quantize names them
+FORMATS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K_S")
 PLAIN = {"KPK_GGML_WITHOUT": "graphs,fusion"}
+COUNTED = re.compile(r"counted_hip: \S+: (\d+) launches, (\d+) replays")
+LAUNCHED = re.compile(r"kpack-sim: (\w+) on ")
 NODE = re.compile(r"node #\s*\d+ \(\s*(\w+)\):.*?\[\s*(\w+)\s")
 # chunk, perplexity, logarithm of its quotient, distance in nats so far
 DISTANCE = re.compile(r"^\s*\d+\s+(?:[-\d.]+ ±\s+[\d.]+\s+){2}([-\d.]+) ±",
@@ -70,6 +79,7 @@ class Model:
         self.judge = Judge(folder, build_folder, devices)
         self.programs = os.path.join(folder, "build", "bin")
         self.folder, self.model = folder, model
+        self.simulated = devices != "card"
         count = 1 if devices == "card" else devices.count(",") + 1
         self.names = ",".join(f"KPACK{i}" for i in range(count))
 
@@ -136,13 +146,29 @@ def same_file(a, b):
         return x.read() == y.read()
 
 
+def wrong_counts(counts):
+    """what is wrong with (launches, replays), as users run it and plain"""
+    if len(counts) != 2:
+        return [f"no launches were counted: {counts}"]
+    (launches, replays), (plain, none) = ((int(a), int(b)) for a, b in counts)
+    print(f"  launches: {launches} and {replays} recorded graphs; "
+          f"{plain} neither recorded nor fused")
+    # the first token's graph is launched, the second's is recorded
+    if none or replays < TOKENS - 4 or launches > plain // 2:
+        return [f"{launches} launches and {replays} replays instead of {plain} "
+                f"launches and {none} replays"]
+    return []
+
+
 def check_tokens(m):
     """the faults of what llama-completion says"""
     faults = []
     expected, _, cpu_seconds = m.go_on(on_gpu=False)
     print(f"  the CPU says: {expected!r}, {cpu_seconds:.1f} s", flush=True)
-    ways = [("", {}), ("neither recorded nor fused", PLAIN)]
-    if "LD_LIBRARY_PATH" in m.judge.env:
+    ways, counts = [("", {}), ("neither recorded nor fused", PLAIN)], []
+    if m.simulated:
+        counting = {"KPK_HIP_LIBRARY": counted_hip(m.judge)}
+        ways = [(what, {**env, **counting}) for what, env in ways]
         ways.append(("recording fails",
                      {"KPK_SIM_FAULTS":
                       "hipStreamEndCapture:1=hipErrorUnknown"}))
@@ -154,6 +180,9 @@ def check_tokens(m):
             faults.append(f"{what or 'as users run it'}: {said!r}")
         if "recording" in what and "graphs are not recorded" not in both:
             faults.append("no recording failed")
+        counts += COUNTED.findall(both)
+    if m.simulated:
+        faults += wrong_counts(counts)
     nodes = nodes_of(both)
     on_cpu = nodes.pop("CPU", {})
     print(f"  nodes: {sum(sum(of.values()) for of in nodes.values())} on GPUs, "
@@ -163,29 +192,64 @@ def check_tokens(m):
     return faults
 
 
-def check_logits(m):
-    """the faults of what llama-perplexity computes"""
-    faults = []
-    base, ours, plain = (os.path.join(m.folder, f"{name}.logits")
-                         for name in ("cpu", "kpack", "plain"))
-    for file in (base, ours, plain):
+def files_of_logits(m, *names):
+    """their names; none is there"""
+    files = [os.path.join(m.folder, f"{name}.logits") for name in names]
+    for file in files:
         if os.path.exists(file):
             os.remove(file)
+    return files
+
+
+def check_distance(m, what, **env):
+    """the faults of the logits beside the CPU's, and what the program said"""
+    base, = files_of_logits(m, "cpu")
     said, _ = m.logits(base, "-fa", "on", on_gpu=False)
     if not os.path.exists(base):
-        return [f"llama-perplexity fails on the CPU: {said}"]
+        return [f"llama-perplexity fails on the CPU: {said}"], ""
     said, _ = m.logits(base, "-fa", "off", "--kl-divergence", on_gpu=False)
     limit = MOST_DISTANCE * distance_of(said)
-    said, seconds = m.logits(base, "-fa", "on", "--kl-divergence")
+    said, seconds = m.logits(base, "-fa", "on", "--kl-divergence", **env)
     distance = distance_of(said)
-    print(f"  distance of the logits: {distance} nats of {limit}, "
-          f"{seconds:.1f} s", flush=True)
-    if not distance <= limit:
-        faults.append(f"the logits' distance is {distance}:\n{said[-2000:]}")
+    print(f"  distance of {what}: {distance} nats of {limit}, {seconds:.1f} s",
+          flush=True)
+    if distance <= limit:
+        return [], said
+    return [f"the distance of {what} is {distance}:\n{said[-2000:]}"], said
+
+
+def check_logits(m):
+    """the faults of what llama-perplexity computes"""
+    faults, _ = check_distance(m, "the logits")
+    ours, plain = files_of_logits(m, "kpack", "plain")
     m.logits(ours)
     m.logits(plain, **PLAIN)
     if not os.path.exists(ours) or not same_file(ours, plain):
         faults.append("fused and recorded, the logits are others than without")
+    return faults
+
+
+def check_experts(m):
+    """the faults of random mixtures of experts"""
+    faults, numbers = [], os.path.join(m.folder, "experts.gguf")
+    experts.write(numbers)
+    for name in FORMATS:
+        blocks = os.path.join(m.folder, f"experts-{name}.gguf")
+        _, both, status, _ = m.run("llama-quantize", numbers, blocks, name,
+                                   on_gpu=False)
+        if status:
+            faults.append(f"llama-quantize to {name}: {both[-2000:]}")
+            continue
+        mixture = copy.copy(m)
+        mixture.model = blocks
+        wrong, said = check_distance(mixture, f"experts in {name}",
+                                     KPK_SIM_STATS="1")
+        faults += wrong
+        products = {kernel for kernel in LAUNCHED.findall(said)
+                    if re.match("indexed_moe|moe_gemm|ggml_mul_mat_q", kernel)}
+        if m.simulated and (not products or any(
+                kernel.startswith("ggml_mul_mat") for kernel in products)):
+            faults.append(f"experts in {name} are multiplied by {products}")
     return faults
 
 
@@ -230,7 +294,8 @@ def check_architectures(m):
     return faults
 
 
-CHECKS = (check_tokens, check_logits, check_contexts, check_architectures)
+CHECKS = (check_tokens, check_logits, check_experts, check_contexts,
+          check_architectures)
 
 
 def main(words):
