@@ -18,6 +18,8 @@ static const struct {
     const char *name;
     struct tiny tiny;
 } shapes[] = {
+    {"llama-70b",   {.arch = "llama", .layers = 80, .width = 8192, .inner = 28672, .heads = 64, .kv_heads = 8, .head = 128,
+                     .vocabulary = 128256, .seed = 70}},
     {"llama-8b",    {.arch = "llama", .layers = 32, .width = 4096, .inner = 14336, .heads = 32, .kv_heads = 8, .head = 128,
                      .vocabulary = 128256, .seed = 8}},
     {"llama-1b",    {.arch = "llama", .layers = 16, .width = 2048, .inner = 8192, .heads = 32, .kv_heads = 8, .head = 64,
@@ -52,8 +54,8 @@ int main(int argc, char **argv)
     mixed = argc == 4 && strcmp(argv[2], "Q4_K_M") == 0;
     tiny.format = tiny.arch ? format_named(mixed ? "Q4_K" : argv[2]) : 0;
     if (!tiny.arch || tiny.format == UINT32_MAX) {
-        (void)fputs("usage: make llama-8b|llama-1b|smollm-135m|gemma-270m|tiny "
-                    "Q4_0|Q4_K_M|Q8_0|F16|... FILE.gguf\n",
+        (void)fputs("usage: make llama-70b|llama-8b|llama-1b|smollm-135m|gemma-270m|"
+                    "tiny Q4_0|Q4_K_M|Q8_0|F16|... FILE.gguf\n",
                     stderr);
         return 2;
     }

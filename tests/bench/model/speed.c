@@ -1,11 +1,12 @@
 /* speed.c - how fast a model reads a prompt and makes tokens
  *
- *     speed MODEL.gguf READ MAKE SEQUENCES [unrecorded]
+ *     speed MODEL.gguf READ MAKE SEQUENCES [DEVICES [unrecorded]]
  *
  * Reads READ tokens into each sequence, then makes MAKE tokens for all of them
  * at once, the likeliest each time. Prints one line: file, sequences, tokens a
  * second read and made, seconds from the start of the process to the first
- * token, all but the last after one run that is not counted.
+ * token, all but the last after one run that is not counted. DEVICES, such as
+ * 0,1,2,3, share the tensors.
  */
 #include "model/clock.h"
 #include "model/generate.h"
@@ -80,6 +81,23 @@ static bool measure(struct bench *b, const char *path, struct fault *fault)
     return true;
 }
 
+/* "0,1,2,3" */
+static bool take_devices(const char *list, struct model_options *options)
+{
+    char *end;
+
+    options->split = SPLIT_TENSORS;
+    for (options->ndevices = 0; options->ndevices < MODEL_MOST_DEVICES;
+         list = end + 1) {
+        options->devices[options->ndevices++] = (int)strtol(list, &end, 10);
+        if (end == list || (*end && *end != ','))
+            return false;
+        if (!*end)
+            return true;
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct bench b = {.batch = 512, .start = seconds_now()};
@@ -89,10 +107,11 @@ int main(int argc, char **argv)
     struct gguf gguf = {0};
     bool good;
 
-    options.unrecorded = argc == 6 && strcmp(argv[5], "unrecorded") == 0;
-    if (argc != 5 + options.unrecorded) {
+    options.unrecorded = argc == 7 && strcmp(argv[6], "unrecorded") == 0;
+    if ((argc != 5 && argc != 6 + options.unrecorded) ||
+        (argc > 5 && !take_devices(argv[5], &options))) {
         (void)fputs("usage: speed MODEL.gguf READ MAKE SEQUENCES "
-                    "[unrecorded]\n",
+                    "[DEVICES [unrecorded]]\n",
                     stderr);
         return 2;
     }
