@@ -64,9 +64,9 @@ typedef enum kpk_comm_op {
 
 /* 0 in a field asks for what its comment says. */
 typedef struct kpk_comm_options {
-    /* The largest message that goes through workspaces, without a registered
-     * buffer: up to 256 KiB, and never more than 256 KiB / (ranks - 1). Each
-     * GPU has 4 * ranks times as many bytes. */
+    /* The largest message that goes through workspaces without a barrier: 1 MiB
+     * for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. Each GPU has
+     * 4 * ranks times as many bytes. */
     uint32_t small_nbytes;
     /* Bytes that one launch of a large all-reduce adds up, for which each GPU
      * has room: 64 MiB, 2^40 at most. Longer messages take several launches. */
@@ -76,9 +76,9 @@ typedef struct kpk_comm_options {
     /* 1: go through RCCL or NCCL in any case; 0: where GPUs of the group do not
      * reach each other's memory. */
     uint32_t by_library;
-    /* The largest all-reduce that goes through workspaces in one step with a
-     * barrier: 4 MiB / (ranks - 1), 2^40 at most. Each GPU has 2 * ranks times
-     * as many. */
+    /* The largest all-reduce that goes through workspaces in one direction,
+     * with a barrier: 2 MiB for 2 ranks, 1152 KiB / (ranks - 1) for more; 2^40
+     * at most. Each GPU has 2 * ranks times as many, or 2 * large_nbytes. */
     uint64_t medium_nbytes;
 } kpk_comm_options;
 
@@ -169,7 +169,7 @@ kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
 
 /* How a call is made: the same on every rank. */
 typedef struct kpk_comm_plan {
-    char kernel[32]; /* "all_reduce_small_bf16", "ncclAllReduce" */
+    char kernel[40]; /* "all_reduce_small_bf16", "ncclAllReduce" */
     kpk_shape shape;
     kpk_comm_op op;
     kpk_comm_type type;
@@ -177,8 +177,13 @@ typedef struct kpk_comm_plan {
     uint64_t n;          /* elements */
     uint64_t each;       /* of them in one launch; 0 if there is none to do */
     uint32_t registered; /* 1: inputs must lie in registered buffers */
-    uint32_t medium;     /* 1: through workspaces, in one step with a barrier */
+    uint32_t medium;     /* 1: through workspaces, with barriers */
+    /* What a block sends before it waits for what it has sent before: pieces of
+     * 16 bytes for each thread, or rows. 1 at least. */
+    uint32_t step;
     uint32_t columns, padded; /* of kpk_comm_choose_norm(), else 0 */
+    uint32_t parts;           /* blocks that share a row */
+    uint32_t clustered;       /* 1: these are a cluster */
 } kpk_comm_plan;
 
 /*

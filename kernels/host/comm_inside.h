@@ -16,7 +16,7 @@
 
 enum {
     PIECE = 16, /* bytes that a thread moves at once */
-    SMALL_NBYTES = 256 << 10
+    MOST_SMALL_NBYTES = 1 << 20
 };
 
 _Static_assert((int)KPK_COMM_MOST_RANKS == (int)COMM_RANKS,
@@ -37,7 +37,8 @@ struct kpk_comm {
     char *workspaces[KPK_COMM_MOST_RANKS];
     uint32_t ranks, blocks; /* blocks that surely run at once */
     uint32_t small_nbytes, limit_ms;
-    uint64_t medium_nbytes; /* of a slot; whole lines */
+    uint64_t medium_nbytes; /* whole lines */
+    uint64_t slot_nbytes;   /* of medium messages, and of shares */
     uint64_t large_nbytes;
     bool by_library; /* asked for */
     struct comm_buffer *buffers;
@@ -52,6 +53,11 @@ enum { SOME = 0xffff }; /* see kpk_comm.missed */
 static inline uint64_t comm_div_up(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
+}
+
+static inline uint64_t comm_most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 static inline uint64_t comm_least(uint64_t a, uint64_t b)

@@ -2,39 +2,46 @@
 #include "comm_inside.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { MOST_ARGS = 40 };
 #define MOST_ELEMENTS (UINT64_C(1) << 50)
 
 static const struct {
     const char *name;
-    bool sums;          /* kernels by type; else of bytes */
-    bool takes_results; /* room for sums of one launch */
-    bool has_medium;
+    bool sums;                   /* kernels by type; else of bytes */
+    bool shares;                 /* has kernels `medium` and `pushed` */
     kpk_i_collective_call *call; /* of RCCL or NCCL */
     const char *of_library;
 } ops[] = {
-    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true, true,
+    [KPK_COMM_ALL_REDUCE] = {"all_reduce", true, true,
                              kpk_i_collectives_all_reduce, "ncclAllReduce"},
-    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false, false,
+    [KPK_COMM_REDUCE_SCATTER] = {"reduce_scatter", true, false,
                                  kpk_i_collectives_reduce_scatter,
                                  "ncclReduceScatter"},
-    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false, false,
+    [KPK_COMM_ALL_GATHER] = {"all_gather", false, false,
                              kpk_i_collectives_all_gather, "ncclAllGather"},
-    [KPK_COMM_BROADCAST] = {"broadcast", false, false, false,
+    [KPK_COMM_BROADCAST] = {"broadcast", false, false,
                             kpk_i_collectives_broadcast, "ncclBroadcast"},
 };
 
-enum way { SMALL, MEDIUM, LARGE };
+enum way { SMALL, MEDIUM, PUSHED, LARGE };
+enum {
+    STEP = 64,     /* pieces of a thread */
+    STEP_ROWS = 1, /* of a block */
+    MOST_PARTS = 8
+};
 
+/* Blocks of the fewest threads, if there are enough of these for `pieces` of a
+ * thread, or else of the most; so, but for `blocks` of them. */
 static const struct {
     const char *name;
-    uint32_t threads; /* of a block */
-    uint32_t pieces;  /* of a thread: few blocks have few flags */
+    uint32_t least_threads, blocks, pieces;
 } ways[] = {
-    [SMALL] = {"small", 128, 1},
-    [MEDIUM] = {"medium", COMM_THREADS, 4},
-    [LARGE] = {"large", COMM_THREADS, 1},
+    [SMALL] = {"small", 128, COMM_BLOCKS, 1},
+    [MEDIUM] = {"medium", COMM_THREADS, COMM_BLOCKS, 1},
+    [PUSHED] = {"pushed", 256, 32, 4},
+    [LARGE] = {"large", COMM_THREADS, COMM_BLOCKS, 1},
 };
 
 static const struct {
@@ -54,29 +61,29 @@ enum {
 
 /* ---- plans -------------------------------------------------------------- */
 
-/*
- * A message goes through the workspaces if it fits a slot, and if what a GPU
- * sends takes no longer than the barriers of the other way.
- */
-static bool is_small(const kpk_comm *comm, uint64_t nbytes)
+static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
 {
-    return nbytes <= comm->small_nbytes &&
-           nbytes * (comm->ranks - 1) <= SMALL_NBYTES;
-}
-
-static enum way way_of(const kpk_comm *comm, kpk_comm_op op, uint64_t nbytes)
-{
-    if (is_small(comm, nbytes))
+    if (nbytes <= comm->small_nbytes)
         return SMALL;
-    return ops[op].has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
+    return has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
 }
 
-/* Blocks of a launch that moves so many pieces. */
-static uint32_t grid_of(const kpk_comm *comm, enum way way, uint64_t pieces)
+/* The shape of a launch that moves so many pieces. */
+static kpk_shape shape_of(const kpk_comm *comm, enum way way, uint64_t pieces)
 {
-    const uint64_t each = (uint64_t)ways[way].threads * ways[way].pieces;
+    const uint64_t few = (uint64_t)ways[way].least_threads * ways[way].blocks;
+    const uint32_t threads =
+        pieces <= few ? ways[way].least_threads : COMM_THREADS;
+    const uint64_t one_each = comm_div_up(pieces, threads);
+    const uint64_t blocks =
+        one_each <= ways[way].blocks
+            ? one_each
+            : comm_most(ways[way].blocks,
+                        comm_div_up(one_each, ways[way].pieces));
 
-    return (uint32_t)comm_least(comm_div_up(pieces, each), comm->blocks);
+    return (kpk_shape){
+        .grid = {(uint32_t)comm_least(blocks, comm->blocks), 1, 1},
+        .block = {threads, 1, 1}};
 }
 
 static kpk_status too_many(const char *call, uint64_t n)
@@ -112,15 +119,17 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
         return KPK_OK;
     }
     nbytes = n * types[type].nbytes;
-    way = way_of(comm, op, nbytes);
+    way = way_of(comm, ops[op].shares, nbytes);
+    if (way == LARGE && ops[op].shares)
+        way = PUSHED;
     snprintf(plan.kernel, sizeof(plan.kernel), "%s_%s%s%s", ops[op].name,
              ways[way].name, ops[op].sums ? "_" : "",
              ops[op].sums ? types[type].name : "");
-    plan.registered = way == LARGE;
+    plan.registered = way >= PUSHED;
     plan.element_nbytes = ops[op].sums ? types[type].nbytes : 1;
     plan.n = nbytes / plan.element_nbytes;
     plan.each = plan.n;
-    if (way == LARGE && ops[op].takes_results) {
+    if (way == PUSHED) {
         /* the ranks' shares are whole lines */
         const uint64_t whole = (uint64_t)COMM_LINE * comm->ranks;
         const uint64_t most = comm->large_nbytes / whole * whole;
@@ -129,13 +138,11 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
             comm_least(plan.n, (most ? most : whole) / plan.element_nbytes);
     }
     pieces = comm_div_up(plan.each * plan.element_nbytes, PIECE);
-    if (way == LARGE && ops[op].takes_results)
+    if (way == PUSHED)
         pieces = comm_div_up(pieces, comm->ranks);
-    plan.medium = way == MEDIUM;
-    plan.shape.block[0] = ways[way].threads;
-    plan.shape.grid[0] = grid_of(comm, way, pieces);
-    for (int axis = 1; axis < 3; axis++)
-        plan.shape.grid[axis] = plan.shape.block[axis] = 1;
+    plan.medium = way == MEDIUM || way == PUSHED;
+    plan.step = STEP;
+    plan.shape = shape_of(comm, way, pieces);
     *out = plan;
     return KPK_OK;
 }
@@ -209,11 +216,12 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
     char *to[KPK_COMM_MOST_RANKS] = {0};
 
     add_group(&a, comm, &rank);
-    if (!plan->registered)
+    if (!plan->registered || plan->medium)
         ADD(&a, in);
-    for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
+    for (int s = 0;
+         plan->registered && !plan->medium && s < KPK_COMM_MOST_RANKS; s++)
         ADD(&a, of[s]);
-    if (plan->registered && ops[plan->op].takes_results) {
+    if (plan->registered && plan->medium) {
         find_targets(comm, rank, of, out, to);
         for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
             ADD(&a, to[s]);
@@ -224,7 +232,8 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
         ADD(&a, root);
     if (plan->medium) {
         ADD(&a, slots);
-        ADD(&a, comm->medium_nbytes);
+        ADD(&a, comm->slot_nbytes);
+        ADD(&a, plan->step);
     }
     return kpk_launch_ex(kernel, &options, a.list, a.n);
 }
@@ -351,6 +360,41 @@ static kpk_status check_norm(const kpk_comm *comm, const kpk_comm_plan *plan)
     return KPK_OK;
 }
 
+/* Blocks of a cluster hear from each other sooner than others do. */
+static bool has_clusters(const kpk_instance *inst)
+{
+    const kpk_device *device = kpk_instance_device(inst);
+
+    return device->platform == KPK_CUDA && atoi(device->target + 3) >= 90;
+}
+
+/* A thread for each piece of a row, in as many blocks as there are for it, but
+ * a block for each row of large messages. */
+static void shape_norm(const kpk_comm *comm, kpk_comm_plan *plan)
+{
+    const uint64_t rows = plan->each / plan->columns;
+    const uint64_t columns =
+        plan->padded > plan->columns ? plan->padded : plan->columns;
+    const uint64_t pieces = columns * plan->element_nbytes / PIECE;
+    uint32_t threads = 32, parts = 1;
+
+    while (threads < ways[SMALL].least_threads && threads < pieces)
+        threads *= 2;
+    while (!plan->registered && parts < MOST_PARTS &&
+           (uint64_t)threads * parts < pieces &&
+           rows * parts * 2 <= comm->blocks)
+        parts *= 2;
+    while (threads < COMM_THREADS && (uint64_t)threads * parts < pieces)
+        threads *= 2;
+    plan->parts = parts;
+    plan->clustered = parts > 1 && has_clusters(comm->insts[comm->party.rank]);
+    plan->step = STEP_ROWS;
+    plan->shape.block[0] = threads;
+    plan->shape.grid[0] = (uint32_t)comm_least(rows * parts, comm->blocks);
+    for (int axis = 1; axis < 3; axis++)
+        plan->shape.grid[axis] = plan->shape.block[axis] = 1;
+}
+
 kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
                                 uint32_t rows, uint32_t columns,
                                 uint32_t padded, kpk_comm_plan *out)
@@ -361,7 +405,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
                           .each = n,
                           .columns = columns,
                           .padded = padded};
-    uint32_t threads = 32;
+    enum way way;
     kpk_status st;
 
     if (!comm || !out)
@@ -380,24 +424,18 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
         return too_many("kpk_comm_choose_norm", n);
     plan.type = type;
     plan.element_nbytes = types[type].nbytes;
-    plan.registered = !is_small(comm, n * plan.element_nbytes);
+    way = way_of(comm, true, n * plan.element_nbytes);
+    plan.registered = way == LARGE;
+    plan.medium = way == MEDIUM;
     st = check_norm(comm, &plan);
     if (st != KPK_OK)
         return st;
     snprintf(plan.kernel, sizeof(plan.kernel), "all_reduce_norm%s_%s_%s",
-             padded ? "_q8_1" : "", plan.registered ? "large" : "small",
-             types[type].name);
+             padded ? "_q8_1" : "", ways[way].name, types[type].name);
     if (plan.registered)
         plan.each =
             comm_least(n, comm->large_nbytes / norm_stride(&plan) * columns);
-    while (threads < COMM_THREADS &&
-           (uint64_t)threads * PIECE < (uint64_t)columns * plan.element_nbytes)
-        threads *= 2;
-    plan.shape.block[0] = threads;
-    plan.shape.grid[0] =
-        (uint32_t)comm_least(plan.each / columns, comm->blocks);
-    for (int axis = 1; axis < 3; axis++)
-        plan.shape.grid[axis] = plan.shape.block[axis] = 1;
+    shape_norm(comm, &plan);
     *out = plan;
     return KPK_OK;
 }
@@ -409,7 +447,11 @@ static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
                               char *const of[KPK_COMM_MOST_RANKS], void *stream)
 {
     const kpk_launch_options options = {
-        .shape = plan->shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
+        .shape = plan->shape,
+        .stream = stream,
+        .flags = KPK_LAUNCH_EARLY,
+        .cluster = {plan->clustered ? plan->parts : 1}};
+    const uint64_t slots = kpk_i_comm_medium_at(comm);
     struct arguments a = {.n = 0};
     char *to[KPK_COMM_MOST_RANKS] = {0};
 
@@ -421,6 +463,10 @@ static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
         ADD(&a, of[s]);
     for (int s = 0; plan->registered && s < KPK_COMM_MOST_RANKS; s++)
         ADD(&a, to[s]);
+    if (plan->medium) {
+        ADD(&a, slots);
+        ADD(&a, comm->slot_nbytes);
+    }
     ADD(&a, n->residual);
     ADD(&a, n->sum);
     ADD(&a, n->weight);
@@ -429,6 +475,8 @@ static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
     ADD(&a, plan->columns);
     ADD(&a, plan->padded);
     ADD(&a, n->eps);
+    ADD(&a, plan->parts);
+    ADD(&a, plan->step);
     return kpk_launch_ex(kernel, &options, a.list, a.n);
 }
 

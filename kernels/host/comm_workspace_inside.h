@@ -11,7 +11,10 @@
  *   COMM_FAILED   u32: 0, or 1 + the rank that was waited for in vain
  *   COMM_BEGUN    [COMM_BLOCKS][COMM_RANKS] u32: the last call that this block
  *                 of that rank has begun
- *   COMM_HALFWAY  the same of calls of which it has done the first step
+ *   COMM_HALFWAY  [COMM_STEPS][COMM_BLOCKS][COMM_RANKS] u32: the last call of
+ *                 which it has done this step
+ *   COMM_PARTS    [COMM_BLOCKS][COMM_PART_WORDS] u64: what blocks of this rank
+ *                 that share a row tell each other (summed_norm.h)
  *   COMM_SLOTS    [2][ranks][small_nbytes / 4] u64: small messages, from each
  *                 rank (small.h); 4 * ranks * small_nbytes bytes
  *
@@ -28,7 +31,9 @@ enum {
     COMM_RANKS = 8,
     COMM_BLOCKS = 128,  /* most of a launch */
     COMM_THREADS = 512, /* most of a block */
-    COMM_LINE = 128     /* bytes of a cache line */
+    COMM_STEPS = 8,     /* most of a call */
+    COMM_PART_WORDS = 4,
+    COMM_LINE = 128 /* bytes of a cache line */
 };
 
 /* Bytes from the start of a workspace. */
@@ -37,7 +42,8 @@ enum {
     COMM_FAILED = COMM_EPOCH + COMM_BLOCKS * 4,
     COMM_BEGUN = 1024,
     COMM_HALFWAY = COMM_BEGUN + COMM_BLOCKS * COMM_RANKS * 4,
-    COMM_SLOTS = 16384
+    COMM_PARTS = COMM_HALFWAY + COMM_STEPS * COMM_BLOCKS * COMM_RANKS * 4,
+    COMM_SLOTS = 49152
 };
 
 #endif /* KPACK_COMM_WORKSPACE_INSIDE_H */

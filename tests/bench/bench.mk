@@ -41,16 +41,17 @@ bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random
 .PHONY: bench-steps
 
 # The calls of a group, and the same of NCCL and of PyTorch's symmetric memory.
-# GPUS=N: how many.
+# GPUS=N: how many. TRY='GLOB': kernels in many shapes instead.
 COMM_BENCH := $(H)/bench-comm
 GPUS       ?= 2
+TRY        ?=
 $(COMM_BENCH): $(H)/obj/tests/bench/comm/bench_comm.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread $(PACK_CODEC_LIBS)
 $(H)/obj/tests/bench/comm/bench_comm.o: $(PACK_HEADER) $(KPACK_HOST_COPIES)
-bench-comm: $(COMM_BENCH) ## time sums over GPUs beside NCCL's and torch's (GPUS=N, PEER_PYTHON=PYTHON with torch)
-	@$(COMM_BENCH) $(GPUS)
-	@$(PEER_PYTHON) -B tests/bench/comm/peers.py $(GPUS)
+bench-comm: $(COMM_BENCH) ## time sums over GPUs beside NCCL's and torch's (GPUS=N, PEER_PYTHON=PYTHON with torch; TRY='GLOB': kernels in many shapes)
+	@$(COMM_BENCH) $(GPUS) $(if $(TRY),try '$(TRY)')
+	$(if $(TRY),,@$(PEER_PYTHON) -B tests/bench/comm/peers.py $(GPUS))
 .PHONY: bench-comm
 
 # The simulated GPU's own speed, one thread, a device of each generation.

@@ -190,7 +190,7 @@ static const struct {
      {.small_nbytes = 8000, .medium_nbytes = 128, .large_nbytes = 4000}},
     {"_medium_",
      {.small_nbytes = 16, .medium_nbytes = 8000, .large_nbytes = 4000}},
-    {"_large_",
+    {"_pushed_",
      {.small_nbytes = 16, .medium_nbytes = 128, .large_nbytes = 4000}},
 };
 enum { NWAYS = sizeof(ways) / sizeof(ways[0]), WAY_NBYTES = 7996 };
@@ -290,7 +290,7 @@ static void check_sizes(struct group *g)
         kpk_comm_options options;
         const char *what;
     } refused[] = {
-        {{.small_nbytes = (256 << 10) + 1}, "small messages"},
+        {{.small_nbytes = (1 << 20) + 1}, "small messages"},
         {{.medium_nbytes = UINT64_MAX}, "medium messages"},
         {{.large_nbytes = UINT64_MAX}, "large messages"},
     };

@@ -16,7 +16,7 @@ extern const kpk_module kpk_module_comm;
 
 enum { MOST = KPK_COMM_MOST_RANKS };
 
-enum way { SMALL, MEDIUM, LARGE };
+enum way { SMALL, MEDIUM, LARGE }; /* and shares, pushed or pulled */
 
 struct what {
     kpk_comm_op op;
@@ -210,10 +210,11 @@ static const struct norm_case {
     bool residual, in_place, weight;
     float times; /* the inputs; squares of the last leave f32's range */
 } norm_cases[] = {
-    {2, 1, 64, 64, true, true, true, 1},
+    {2, 1, 72, 96, true, true, true, 1},
     {3, 5, 40, 96, true, false, true, 1},
     {2, 1, 8184, 8192, true, true, true, 1},
-    {2, 300, 8, 32, true, true, true, 1}, /* large: two launches */
+    {2, 300, 8, 32, true, true, true, 1},          /* large: two launches */
+    {2, 1, 8000, 8032, true, true, true, 0x1p66F}, /* in parts */
     {8, 3, 136, 160, false, false, true, 1},
     {5, 2, 320, 320, true, false, false, 1},
     {4, 9, 72, 96, true, true, true, 0x1p70F},
@@ -330,7 +331,9 @@ static void run_norm_case(struct kt *t, const struct kt_row *row,
                           const struct norm_case *c)
 {
     const enum kt_type type = row->a;
-    const bool small = strstr(row->symbol, "_small_") != NULL;
+    const enum way way = strstr(row->symbol, "_small_")    ? SMALL
+                         : strstr(row->symbol, "_medium_") ? MEDIUM
+                                                           : LARGE;
     const bool blocks = strstr(row->symbol, "_q8_1_") != NULL;
     const size_t nbytes = (size_t)c->rows * c->columns * kt_size(type);
     const size_t out_nbytes =
@@ -341,7 +344,7 @@ static void run_norm_case(struct kt *t, const struct kt_row *row,
     kpk_comm_plan plan;
     void *got[MOST];
 
-    if (!open_group(t, c->ranks, small ? SMALL : LARGE, 32768, &g))
+    if (!open_group(t, c->ranks, way, 32768, &g))
         return;
     norm_reference(type, c, 1e-5F, &d);
     for (uint32_t r = 0; r < c->ranks; r++) {
@@ -404,6 +407,7 @@ static void run_norm(struct kt *t, const struct kt_row *row)
     }
 #define NORM(name, suffix, type)                                               \
     {name "_small_" suffix, run_norm, type, type, NULL},                       \
+        {name "_medium_" suffix, run_norm, type, type, NULL},                  \
     {                                                                          \
         name "_large_" suffix, run_norm, type, type, NULL                      \
     }
@@ -412,7 +416,7 @@ static void run_norm(struct kt *t, const struct kt_row *row)
      WHAT(KPK_COMM_ALL_REDUCE, SMALL)},                                        \
         {"all_reduce_medium_" suffix, run, type, type,                         \
          WHAT(KPK_COMM_ALL_REDUCE, MEDIUM)},                                   \
-        {"all_reduce_large_" suffix, run, type, type,                          \
+        {"all_reduce_pushed_" suffix, run, type, type,                         \
          WHAT(KPK_COMM_ALL_REDUCE, LARGE)},                                    \
         {"reduce_scatter_small_" suffix, run, type, type,                      \
          WHAT(KPK_COMM_REDUCE_SCATTER, SMALL)},                                \

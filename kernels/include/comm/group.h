@@ -23,7 +23,7 @@
 #include "early.h"
 
 static_assert(COMM_FAILED + 4 <= COMM_BEGUN, "the head of a workspace");
-static_assert(COMM_HALFWAY + COMM_BLOCKS * COMM_RANKS * 4 <= COMM_SLOTS,
+static_assert(COMM_PARTS + COMM_BLOCKS * COMM_PART_WORDS * 8 <= COMM_SLOTS,
               "the flags of a workspace");
 
 /* The same number, of which AMD's compiler knows nothing. It would keep all
@@ -137,6 +137,23 @@ DEV u32 system_load(const u32 *p)
 #endif
 }
 
+/* The same of a flag; system_acquire_flags() follows. NVIDIA's loads acquire
+ * themselves: a fence would take as long as a trip to another GPU, and each
+ * lane that leaves a wait would have its own. */
+DEV u32 system_load_flag(const u32 *p)
+{
+#if KPK_NVIDIA
+    u32 v;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
+                 : "=r"(v)
+                 : "l"(p)
+                 : "memory");
+    return v;
+#else
+    return system_load(p);
+#endif
+}
+
 DEV void system_store(u32 *p, u32 v)
 {
 #if KPK_NVIDIA
@@ -174,7 +191,7 @@ DEV void system_store_two(u64 *p, u64 a, u64 b)
 #endif
 }
 
-/* As fence_release() and fence_acquire(), for all GPUs. */
+/* As fence_release(), for all GPUs. */
 DEV void system_release()
 {
 #if KPK_NVIDIA
@@ -187,11 +204,9 @@ DEV void system_release()
 #endif
 }
 
-DEV void system_acquire()
+DEV void system_acquire_flags()
 {
-#if KPK_NVIDIA
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
-#else
+#if !KPK_NVIDIA
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");
 #endif
 }
@@ -223,9 +238,11 @@ DEV u32 *comm_word(u8 *memory, u32 offset, u32 index)
 
 /*
  * Calls ready(peer) until it is true, or until the time is over, or somebody of
- * this rank has given up. ready() sets the peer that it misses.
+ * this rank has given up. ready() sets the peer that it misses. Own: what is
+ * waited for comes from this rank, which itself waits for a peer: no limit.
  */
-template <typename Ready> DEV void wait_until(CommGroup &g, Ready ready)
+template <bool Own = false, typename Ready>
+DEV void wait_until(CommGroup &g, Ready ready)
 {
     constexpr u32 LOOKS = 32; /* between two looks at the clock */
     u64 begin = 0;
@@ -244,7 +261,7 @@ template <typename Ready> DEV void wait_until(CommGroup &g, Ready ready)
 
         if (begin == 0)
             begin = now;
-        if (now - begin > g.limit_ms * TICKS_PER_MS)
+        if (!Own && now - begin > g.limit_ms * TICKS_PER_MS)
             system_store(comm_word(g.own, COMM_FAILED, 0), 1 + peer);
         if (system_load(comm_word(g.own, COMM_FAILED, 0))) {
             g.dead = true;
@@ -280,9 +297,15 @@ DEV void comm_end(const CommGroup &g)
         system_store(comm_word(g.own, COMM_EPOCH, i), g.call);
 }
 
+/* The flags of step `step` of a call, below COMM_STEPS. */
+DEV u32 halfway(u32 step)
+{
+    return COMM_HALFWAY + step * (COMM_BLOCKS * COMM_RANKS * 4);
+}
+
 /*
  * Tells this block of all other ranks that the block is there, and what all of
- * its threads have written. `flags` is COMM_BEGUN or COMM_HALFWAY.
+ * its threads have written. `flags` is COMM_BEGUN or halfway(step).
  */
 DEV void tell_others(const CommGroup &g, u32 flags)
 {
@@ -310,12 +333,12 @@ DEV void wait_for_others(CommGroup &g, u32 flags)
             comm_word(g.own, flags, blockIdx.x * COMM_RANKS + threadIdx.x);
 
         wait_until(g, [&](u32 &peer) {
-            const u32 told = system_load(flag);
+            const u32 told = system_load_flag(flag);
 
             peer = threadIdx.x;
             return told == g.call || told == call_after(g.call);
         });
-        system_acquire();
+        system_acquire_flags();
     }
     __syncthreads();
 }
@@ -415,4 +438,43 @@ DEV Piece<T> sum_of(const CommGroup &g, const Piece<T> all[COMM_RANKS])
     for (u32 k = 0; k < each; k++)
         sum[k] = convert<T>(v[k]);
     return sum;
+}
+
+/*
+ * pieces[k], of this rank, become sums over all ranks: as sum_of(), but Batch
+ * ranks at a time, for kernels that have few registers. get(first, all) puts
+ * the pieces of the ranks from `first` on into all[k], but for this rank's.
+ */
+template <typename T, u32 Batch, u32 count, typename Get>
+DEV void sum_in_batches(const CommGroup &g, Piece<T> (&pieces)[count], Get get)
+{
+    constexpr u32 each = per16<T>::value;
+    f32 v[count][each];
+
+    UNROLL
+    for (u32 k = 0; k < count * each; k++)
+        v[k / each][k % each] = -0.0f; /* + x is x, of 0 and -0 too */
+    NO_UNROLL
+    for (u32 first = 0; first < g.ranks; first += Batch) {
+        const u32 ranks = known_nowhere(g.ranks), rank = known_nowhere(g.rank);
+        Piece<T> all[count][Batch];
+
+        get(first, all);
+        UNROLL
+        for (u32 s = 0; s < Batch; s++)
+            if (first + s < ranks) {
+                UNROLL
+                for (u32 k = 0; k < count; k++) {
+                    const Piece<T> piece =
+                        first + s == rank ? pieces[k] : all[k][s];
+
+                    UNROLL
+                    for (u32 i = 0; i < each; i++)
+                        v[k][i] += convert<f32>(piece[i]);
+                }
+            }
+    }
+    UNROLL
+    for (u32 k = 0; k < count * each; k++)
+        pieces[k / each][k % each] = convert<T>(v[k / each][k % each]);
 }

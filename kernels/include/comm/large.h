@@ -3,15 +3,8 @@
  *
  * Each rank reads its part of the others' inputs, which they have written in
  * earlier launches. A block waits until the same block of the other ranks has
- * begun, and ends when they have read, or written, all that they must. In an
- * all-reduce each rank adds up its share of the pieces and writes the sums to
- * every rank. The shares of a block's like on the other ranks are the block's
- * pieces too, so blocks wait for their like alone.
- *
- * Shares are whole cache lines, for a line that two GPUs write would lose what
- * one of them wrote. Sums go straight into the results of all ranks, or into
- * their workspaces if those are no memory for other GPUs to write: each rank
- * then copies its own.
+ * begun, and ends when they have read all that they must. Blocks wait for their
+ * like alone.
  */
 #pragma once
 
@@ -42,9 +35,10 @@ DEV void pull_piece(const CommGroup &g, const CommInputs<T> &in, u64 first,
                              : piece_at(in[s] + first, n, i);
 }
 
-/* Whether all ranks' inputs begin with whole pieces, from `first` on. */
-template <typename T>
-DEV bool are_aligned(const CommGroup &g, const CommInputs<T> &in, u64 first)
+/* Whether all ranks' pointers begin with whole pieces, from `first` on. */
+template <typename T, u32 offset>
+DEV bool are_aligned(const CommGroup &g, const RankPointers<T, offset> &in,
+                     u64 first)
 {
     u64 low_bits = first * sizeof(T);
 
@@ -102,46 +96,6 @@ DEV void put_sum(const CommGroup &g, const CommTargets<T> &to, u64 first, u64 n,
     }
 }
 
-/*
- * in   n elements of each rank
- * to   where the ranks take the sum: out of each rank, which may be its in, or
- *      memory aligned to 16 bytes in its workspace
- * out  n elements; copied from `to` of this rank unless it is that
- */
-template <typename T>
-DEV void all_reduce_large(CommGroup &g, const CommInputs<T> &in,
-                          const CommTargets<T> &to, T *out, u64 n)
-{
-    constexpr u32 each = per16<T>::value;
-    const u64 share = div_up<u64>(n, g.ranks * (COMM_LINE / sizeof(T))) *
-                      (COMM_LINE / sizeof(T));
-    const u64 first = min_of<u64>(g.rank * share, n);
-    const u64 length = min_of<u64>(share, n - first);
-
-    meet_others(g, COMM_BEGUN);
-    pull(g, in, first, length, [&](u64 i, const Piece<T> *all) {
-        put_sum(g, to, first, length, i, sum_of<T>(g, all));
-    });
-    meet_others(g, COMM_HALFWAY);
-    const T *own = to[g.rank];
-
-    if (own != out) {
-        NO_UNROLL
-        for (u64 i = global_thread(); i < share / each; i += global_threads()) {
-            UNROLL_RANKS
-            for (u64 s = 0; s < COMM_RANKS; s++) {
-                const u64 begin = s * share;
-
-                if (s >= g.ranks || begin >= n)
-                    break;
-                put_piece(out + begin, n - begin, i,
-                          piece_at(own + begin, n - begin, i));
-            }
-        }
-    }
-    comm_end(g);
-}
-
 /* in  [ranks, n]; out  [n], this rank's row of the sum, no part of in */
 template <typename T>
 DEV void reduce_scatter_large(CommGroup &g, const CommInputs<T> &in, T *out,
@@ -151,7 +105,7 @@ DEV void reduce_scatter_large(CommGroup &g, const CommInputs<T> &in, T *out,
     pull(g, in, g.rank * n, n, [&](u64 i, const Piece<T> *all) {
         put_piece(out, n, i, sum_of<T>(g, all));
     });
-    meet_others(g, COMM_HALFWAY);
+    meet_others(g, halfway(0));
     comm_end(g);
 }
 
@@ -167,7 +121,7 @@ DEV void all_gather_large(CommGroup &g, const CommInputs<T> &in, T *out, u64 n)
             if (s < ranks && in[s] != out + s * n)
                 put_piece(out + s * n, n, i, all[s]);
     });
-    meet_others(g, COMM_HALFWAY);
+    meet_others(g, halfway(0));
     comm_end(g);
 }
 
@@ -186,6 +140,6 @@ DEV void broadcast_large(CommGroup &g, const CommInputs<T> &in, T *out, u64 n,
              i += global_threads())
             put_piece(out, n, i, piece_at(from, n, i));
     }
-    meet_others(g, COMM_HALFWAY);
+    meet_others(g, halfway(0));
     comm_end(g);
 }

@@ -1,19 +1,22 @@
 /*
- * comm/medium.h - messages of a few MB, in one step with one barrier
+ * comm/medium.h - messages of a few MB, in one direction with one barrier
  *
  * Each rank writes its input into a slot of every other rank's workspace. When
  * the same block of the others has done so, the block adds up. Words carry no
  * flags, so a message moves half of small.h's bytes, and no rank waits for the
  * others before it writes, as it does in large.h.
  *
- *   slots  [2][ranks][slot_nbytes], from byte `slots` of a workspace on: as
+ * A long message goes in steps: while one is on its way, the step before it is
+ * added up.
+ *
+ *   slots  [2][ranks][slot_nbytes], from byte `begin` of a workspace on: as
  *          small.h's, by the number of the call and the rank that sends
  */
 #pragma once
 
 #include "comm/large.h"
 
-/* A kernel's last arguments, of which slot_nbytes is whole cache lines. */
+/* A kernel's arguments, of which slot_nbytes is whole cache lines. */
 struct MediumSlots {
     u64 begin, slot_nbytes;
 
@@ -25,41 +28,158 @@ struct MediumSlots {
     }
 };
 
-/* in, out  n elements of each rank; out may be in */
-template <typename T>
-DEV void all_reduce_medium(CommGroup &g, const MediumSlots &slots, const T *in,
-                           T *out, u64 n)
+/*
+ * send(from, to) and then take(from, to) for 0 <= from < to <= n, `each` at a
+ * time or more: COMM_STEPS times at most. What is taken has been sent by the
+ * same block of every rank. n and `each` are a block's.
+ */
+template <typename Send, typename Take>
+DEV void in_steps(CommGroup &g, u32 n, u32 each, Send send, Take take)
 {
-    constexpr u32 each = per16<T>::value;
+    const u32 span = max_of(max_of(each, 1u), div_up<u32>(n, COMM_STEPS));
+    u32 before = 0;
 
     NO_UNROLL
-    for (u64 i = global_thread(); i < pieces_of<T>(n); i += global_threads()) {
-        const Piece<T> piece = piece_at(in, n, i);
-
-        UNROLL_RANKS
-        for (u32 p = 0; p < COMM_RANKS; p++) {
-            if (p >= g.ranks)
-                break;
-            if (p != g.rank)
-                store_pack<each>(slots.of<T>(g, g.memory[p], g.rank) + i * each,
-                                 piece);
+    for (u32 from = 0, step = 0; before < n; from += span, step++) {
+        if (from < n) {
+            send(from, min_of(from + span, n));
+            tell_others(g, halfway(step));
+        }
+        if (step > 0) {
+            wait_for_others(g, halfway(step - 1));
+            take(before, min_of(from, n));
+            before = min_of(from, n);
         }
     }
-    meet_others(g, COMM_HALFWAY);
-    NO_UNROLL
-    for (u64 i = global_thread(); i < pieces_of<T>(n); i += global_threads()) {
-        const u32 ranks = known_nowhere(g.ranks), rank = known_nowhere(g.rank);
-        const T *first = slots.of<T>(g, g.own, 0) + i * each;
-        const Piece<T> own = piece_at(in, n, i);
-        Piece<T> all[COMM_RANKS];
+}
 
-        UNROLL
-        for (u32 s = 0; s < COMM_RANKS; s++)
-            if (s < ranks && s != rank)
-                all[s] = load_pack<each>(first +
-                                         s * (slots.slot_nbytes / sizeof(T)));
-        put_own(g, own, all);
-        put_piece(out, n, i, sum_of<T>(g, all));
+/* Piece i, and the elements behind it, to all other ranks. */
+template <typename T>
+DEV void push_piece(const CommGroup &g, const MediumSlots &slots, u64 i,
+                    const Piece<T> &piece)
+{
+    UNROLL_RANKS
+    for (u32 p = 0; p < COMM_RANKS; p++) {
+        if (p >= g.ranks)
+            break;
+        if (p != g.rank)
+            store_pack<per16<T>::value>(slots.of<T>(g, g.memory[p], g.rank) +
+                                            i * per16<T>::value,
+                                        piece);
     }
+}
+
+/* pieces[k], this rank's number i + k * step, become the ranks' sums. */
+template <typename T, u32 count>
+DEV void add_pushed(const CommGroup &g, const MediumSlots &slots, u64 i,
+                    u64 step, Piece<T> (&pieces)[count])
+{
+    constexpr u32 each = per16<T>::value, BATCH = 4;
+    const u64 slot = slots.slot_nbytes / sizeof(T);
+
+    sum_in_batches<T, BATCH>(
+        g, pieces, [&](u32 first, Piece<T>(&all)[count][BATCH]) {
+            const u32 ranks = known_nowhere(g.ranks);
+            const u32 rank = known_nowhere(g.rank);
+            const T *from = slots.of<T>(g, g.own, first) + i * each;
+
+            UNROLL
+            for (u32 s = 0; s < BATCH; s++)
+                if (first + s < ranks && first + s != rank) {
+                    UNROLL
+                    for (u32 k = 0; k < count; k++)
+                        all[k][s] =
+                            load_pack<each>(from + s * slot + k * step * each);
+                }
+        });
+}
+
+/* The sum of the ranks' pieces i, of which this rank's is `own`. */
+template <typename T>
+DEV Piece<T> pushed_sum(const CommGroup &g, const MediumSlots &slots, u64 i,
+                        const Piece<T> &own)
+{
+    Piece<T> sum[1] = {own};
+
+    add_pushed(g, slots, i, 0, sum);
+    return sum[0];
+}
+
+template <u32 n> struct Count {
+    static constexpr u32 value = n;
+};
+
+/*
+ * do_some(at, count) for the pieces at, at + step ... below `whole`, `count` of
+ * them at once, and do_one(at) for the others below `end`. Loads of several
+ * pieces go ahead of their writes, as no load does by itself.
+ */
+template <u32 at_once, typename Some, typename One>
+DEV void for_pieces(u64 at, u64 step, u64 whole, u64 end, Some do_some,
+                    One do_one)
+{
+    whole = min_of(whole, end);
+    if (KPK_NVIDIA) {
+        NO_UNROLL
+        for (; at + (at_once - 1) * step < whole; at += at_once * step)
+            do_some(at, Count<at_once>{});
+    }
+    NO_UNROLL
+    for (; at < whole; at += step)
+        do_some(at, Count<1>{});
+    NO_UNROLL
+    for (; at < end; at += step)
+        do_one(at);
+}
+
+/* in, out  n elements of each rank; out may be in
+ * rounds   pieces that a thread sends in a step */
+template <typename T>
+DEV void all_reduce_medium(CommGroup &g, const MediumSlots &slots, const T *in,
+                           T *out, u64 n, u32 rounds)
+{
+    constexpr u32 each = per16<T>::value;
+    const u64 pieces = pieces_of<T>(n), threads = global_threads();
+    const u64 sent = is_aligned(in, 16) ? n / each : 0;
+    const u64 taken = is_aligned(out, 16) ? sent : 0;
+
+    in_steps(
+        g, (u32)div_up(pieces, threads), rounds,
+        [&](u32 from, u32 to) {
+            for_pieces<4>(
+                from * threads + global_thread(), threads, sent,
+                min_of(pieces, to * threads),
+                [&](u64 at, auto count) {
+                    Piece<T> p[count.value];
+
+                    UNROLL
+                    for (u32 k = 0; k < count.value; k++)
+                        p[k] = load_pack<each>(in + (at + k * threads) * each);
+                    UNROLL
+                    for (u32 k = 0; k < count.value; k++)
+                        push_piece(g, slots, at + k * threads, p[k]);
+                },
+                [&](u64 at) { push_piece(g, slots, at, piece_at(in, n, at)); });
+        },
+        [&](u32 from, u32 to) {
+            for_pieces<2>(
+                from * threads + global_thread(), threads, taken,
+                min_of(pieces, to * threads),
+                [&](u64 at, auto count) {
+                    Piece<T> p[count.value];
+
+                    UNROLL
+                    for (u32 k = 0; k < count.value; k++)
+                        p[k] = load_pack<each>(in + (at + k * threads) * each);
+                    add_pushed(g, slots, at, threads, p);
+                    UNROLL
+                    for (u32 k = 0; k < count.value; k++)
+                        store_pack<each>(out + (at + k * threads) * each, p[k]);
+                },
+                [&](u64 at) {
+                    put_piece(out, n, at,
+                              pushed_sum(g, slots, at, piece_at(in, n, at)));
+                });
+        });
     comm_end(g);
 }

@@ -129,36 +129,15 @@ DEV u32 all_ranks(const CommGroup &g)
 template <typename T, u32 Batch>
 DEV Piece<T> received_sum(CommGroup &g, const Piece<T> &own, u64 i)
 {
-    constexpr u32 each = per16<T>::value;
     const u32 others = all_ranks(g) & ~(1u << g.rank);
-    f32 v[each];
-    Piece<T> sum;
+    Piece<T> sum[1] = {own};
 
-    UNROLL
-    for (u32 k = 0; k < each; k++)
-        v[k] = -0.0f; /* + x is x, of 0 and -0 too */
-    NO_UNROLL
-    for (u32 first = 0; first < g.ranks; first += Batch) {
-        const u32 ranks = known_nowhere(g.ranks), rank = known_nowhere(g.rank);
-        Piece<T> all[Batch];
-
+    sum_in_batches<T, Batch>(g, sum, [&](u32 first, Piece<T>(&all)[1][Batch]) {
         receive_batch<T, Batch>(
             g, first, others >> first,
-            small_slot(g, g.own, first) + i * WORDS_PER_PIECE, all);
-        UNROLL
-        for (u32 s = 0; s < Batch; s++)
-            if (first + s < ranks) {
-                const Piece<T> piece = first + s == rank ? own : all[s];
-
-                UNROLL
-                for (u32 k = 0; k < each; k++)
-                    v[k] += convert<f32>(piece[k]);
-            }
-    }
-    UNROLL
-    for (u32 k = 0; k < each; k++)
-        sum[k] = convert<T>(v[k]);
-    return sum;
+            small_slot(g, g.own, first) + i * WORDS_PER_PIECE, all[0]);
+    });
+    return sum[0];
 }
 
 /*

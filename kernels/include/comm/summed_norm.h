@@ -10,20 +10,26 @@
  * to_numbers and to_q8_1 of fused/add_norm.h
  *
  * Rows are whole pieces of 16 bytes, and all is aligned to 16 bytes. Blocks are
- * any power of two of threads from 32 to 512, and block b takes the rows b, b
- * + grid and so on, of all ranks' shares too. The steps are those of
+ * any power of two of threads from 32 to 512. `parts` blocks, a power of two up
+ * to 8, share a row: blocks b * parts and up take the rows b, b + grid / parts
+ * and so on, of all ranks' shares too. Several parts want a grid of rows *
+ * parts at least, and have up to `held` pieces a thread. The steps are those of
  * an all-reduce and of rmsnorm_add or add_rmsnorm_quantize_q8_1_quants after
  * it.
  *
- * `small` sends a row's pieces as small.h does, and adds up what comes. `large`
- * adds up a share of each row and writes it to all ranks' workspaces, as
- * large.h does, then each rank norms all rows.
+ * `small` sends a row's pieces as small.h does, and `medium` as medium.h does.
+ * `large` adds up a share of each row and writes it to all ranks' workspaces,
+ * as large.h does. Each rank then norms all rows.
  */
 #pragma once
 
 #include "comm/large.h"
+#include "comm/medium.h"
 #include "comm/small.h"
 #include "fused/add_norm.h"
+#if KPK_SM >= 90
+#include "nvidia/copy/cluster.h"
+#endif
 
 /* A kernel's last arguments. */
 template <typename T> struct NormCall {
@@ -34,15 +40,17 @@ template <typename T> struct NormCall {
     u32 rows, n;
     u32 n_padded; /* of a row of blocks; numbers have none */
     f32 eps;
+    u32 parts; /* blocks that share a row */
+    u32 step;  /* rows of a block in a step */
 };
 
 #define NORM_PARAMETERS(T)                                                     \
     const T *residual, T *sum, const T *alpha, void *out, u32 rows, u32 n,     \
-        u32 n_padded, f32 eps
+        u32 n_padded, f32 eps, u32 parts, u32 step
 #define NORM_CALL(T)                                                           \
     NormCall<T>                                                                \
     {                                                                          \
-        residual, sum, alpha, out, rows, n, n_padded, eps                      \
+        residual, sum, alpha, out, rows, n, n_padded, eps, parts, step         \
     }
 
 /* The arguments, read again for each step as RankPointers are. */
@@ -86,10 +94,11 @@ template <typename T> DEV Piece<T> residual_at(const NormCall<T> &c, u64 at)
                       : Piece<T>{};
 }
 
-/* A piece of the ranks' sum, from element `at` on, to `sum`. */
+/* A piece of the ranks' sum and the residual, from element `at` on: to `sum`
+ * too. */
 template <typename T>
-DEV void add_residual(const NormCall<T> &c, u64 at, const Piece<T> &r,
-                      const Piece<T> &summed)
+DEV Piece<T> add_residual(const NormCall<T> &c, u64 at, const Piece<T> &r,
+                          const Piece<T> &summed)
 {
     constexpr u32 each = per16<T>::value;
     Piece<T> v = summed;
@@ -101,6 +110,7 @@ DEV void add_residual(const NormCall<T> &c, u64 at, const Piece<T> &r,
                                              convert<f32>(r[k]));
     }
     store_pack<each>(c.sum + at, v);
+    return v;
 }
 
 /* The norm of a row of `sum`, which the block has just written. */
@@ -114,42 +124,370 @@ DEV void norm_row_of(const NormCall<T> &c, u32 r,
     norm_added<T, decltype(norm_out<T, Blocks>(c, r))> f = {
         {t, scratch, row, nullptr, nullptr, c.alpha, c.n, c.eps}, out};
 
-    f.all(true, max_of(c.n, f.out.end()));
+    if (!f.template stream<per16<T>::value>())
+        f.out.again(f.row);
     __syncthreads(); /* the next row takes the scratch */
 }
+
+/* ---- rows in registers --------------------------------------------------- */
+
+/* Pieces of a row that a thread holds, at most: 16 numbers. */
+template <typename T> constexpr u32 held = 16 / per16<T>::value;
+
+/* LDS of a block's sums; of squares out of range in f64. */
+struct NormScratch {
+    const team_scratch<f32> &narrow;
+    const team_scratch<f64> &wide;
+};
+#define NORM_SCRATCH(name)                                                     \
+    BLOCK_SCRATCH(f32, name##_narrow);                                         \
+    __shared__ f64 name##_wide_slots[2][max_groups];                           \
+    const team_scratch<f64> name##_wide = {name##_wide_slots, nullptr};        \
+    const NormScratch name = {name##_narrow, name##_wide}
+
+/* A part's sum, in words with the number of the call: as small.h's. */
+DEV void tell_part(const CommGroup &g, u64 *words, f32 v)
+{
+    const u64 flag = (u64)g.call << 32;
+
+    system_store_two(words, flag | bits_as<u32>(v), flag);
+}
+DEV void tell_part(const CommGroup &g, u64 *words, f64 v)
+{
+    const u64 flag = (u64)g.call << 32, bits = bits_as<u64>(v);
+
+    system_store_two(words + 2, flag | (u32)bits, flag | bits >> 32);
+}
+DEV f32 told_part(CommGroup &g, const u64 *words, f32)
+{
+    u64 w[2];
+
+    wait_until<true>(g, [&](u32 &) {
+        system_load_two(words, w);
+        return w[0] >> 32 == g.call;
+    });
+    return bits_as<f32>((u32)w[0]);
+}
+DEV f64 told_part(CommGroup &g, const u64 *words, f64)
+{
+    u64 w[2];
+
+    wait_until<true>(g, [&](u32 &) {
+        system_load_two(words + 2, w);
+        return w[0] >> 32 == g.call && w[1] >> 32 == g.call;
+    });
+    return bits_as<f64>((u64)(u32)w[0] | w[1] << 32);
+}
+
+/*
+ * The sum of all threads' v in the blocks that share a row, in one order in all
+ * of them. A cluster's blocks read each other's LDS: once in a launch, for what
+ * they read stays until end_parts().
+ */
+template <typename A>
+DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
+                 const team_scratch<A> &scratch, A v)
+{
+#if KPK_SM >= 90
+    if (parts > 1 && cluster_blocks() == parts) {
+        const u32 log_groups = log2_of(blockDim.x / group_size);
+        const u32 groups = 1u << log_groups;
+        A sum = 0;
+
+        v = join_lanes(v, plus());
+        if (lane_id() == 0)
+            scratch.slot[0][threadIdx.x / group_size] = v;
+        cluster_show();
+        NO_UNROLL
+        for (u32 i = lane_id(); i < groups * parts; i += group_size)
+            sum += cluster_read(&scratch.slot[0][i & (groups - 1)],
+                                i >> log_groups);
+        return join_lanes(sum, plus());
+    }
+#endif
+    v = team_reduce(block_team(), scratch, turn, v, plus());
+    if (parts == 1)
+        return v;
+
+    u64 *words = reinterpret_cast<u64 *>(g.own + COMM_PARTS) +
+                 (u64)blockIdx.x / parts * parts * COMM_PART_WORDS;
+    const u32 from = lane_id() & (parts - 1);
+
+    if (threadIdx.x == 0)
+        tell_part(g, words + blockIdx.x % parts * COMM_PART_WORDS, v);
+    return lanes_reduce(told_part(g, words + from * COMM_PART_WORDS, v), parts,
+                        plus());
+}
+
+/* A block's LDS stays until all of its cluster have read it. */
+DEV void end_parts(u32 parts)
+{
+#if KPK_SM >= 90
+    if (parts > 1 && cluster_blocks() == parts)
+        cluster_meet();
+#else
+    (void)parts;
+#endif
+}
+
+/* The numbers of a row that a thread has: pieces from `first` on, `size` apart.
+ */
+struct RowPart {
+    u32 first, size;
+
+    DEV_MEMBER RowPart(u32 parts)
+        : first(blockIdx.x % parts * blockDim.x + threadIdx.x),
+          size(parts * blockDim.x)
+    {
+    }
+};
+
+/* V numbers, scaled, from a column on, which is not in the row for all lanes of
+ * a group. */
+template <bool Blocks, u32 V, typename T>
+DEV void put_normed(const NormCall<T> &c, u32 r, u32 column, const f32 *v)
+{
+    const auto out = norm_out<T, Blocks>(c, r);
+
+    if constexpr (Blocks) {
+        if (column / (group_size * V) * (group_size * V) < out.end())
+            store_q8_1<V, true>(v, out.blocks, column, column < out.end());
+    } else if (column < c.n) {
+        write_columns<V>(out.dst + column, v);
+    }
+}
+
+/* A part of a row whose squares are out of range, from `sum`, where each thread
+ * has written what it reads. */
+template <bool Blocks, typename T, typename Arguments>
+DEV void norm_wide(CommGroup &g, const Arguments &args, u32 r,
+                   const NormScratch &scratch)
+{
+    constexpr u32 V = per16<T>::value;
+    const NormCall<T> c = args.read();
+    const RowPart part(c.parts);
+    const T *row = c.sum + (u64)r * c.n;
+    const u32 end = Blocks ? max_of(c.n, c.n_padded) : c.n;
+    f64 squares = 0;
+
+    NO_UNROLL
+    for (u32 column = part.first * V; column < c.n; column += part.size * V)
+        NO_UNROLL
+    for (u32 k = 0; k < V; k++) {
+        const f64 v = (f64)convert<f32>(row[column + k]);
+
+        squares = fused(v, v, squares);
+    }
+    squares = sum_of_row(g, c.parts, 0, scratch.wide, squares);
+
+    const f64 scale = reciprocal_root(squares / (f64)c.n + (f64)c.eps);
+
+    NO_UNROLL
+    for (u32 column = part.first * V; column - lane_id() % group_size * V < end;
+         column += part.size * V) {
+        f32 v[V];
+
+        UNROLL
+        for (u32 k = 0; k < V; k++) {
+            v[k] = column < c.n
+                       ? (f32)((f64)convert<f32>(row[column + k]) * scale)
+                       : 0.0f;
+            if (c.alpha && column < c.n)
+                v[k] *= convert<f32>(c.alpha[column + k]);
+        }
+        put_normed<Blocks, V>(c, r, column, v);
+    }
+}
+
+/*
+ * Norms a block's part of row r. fetch(i): the ranks' sum of piece i of the
+ * rows, rounded. `turn` alternates from row to row. Every thread comes.
+ */
+template <bool Blocks, u32 K, typename T, typename Arguments, typename Fetch>
+DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
+                   const NormScratch &scratch, Fetch fetch)
+{
+    constexpr u32 V = per16<T>::value;
+    const u32 parts = args.read().parts, n = args.read().n;
+    const RowPart part(parts);
+    Piece<T> sums[K], residual[K], weight[K];
+    f32 v[K][V], squares = 0;
+
+    {
+        const NormCall<T> c = args.read();
+
+        UNROLL
+        for (u32 k = 0; k < K; k++) { /* while the others' are on their way */
+            const u32 column = (k * part.size + part.first) * V;
+
+            residual[k] =
+                column < n ? residual_at(c, (u64)r * n + column) : Piece<T>{};
+            if (c.alpha)
+                weight[k] = load_pack<V>(c.alpha + (column < n ? column : 0));
+        }
+    }
+    UNROLL
+    for (u32 k = 0; k < K; k++) {
+        const u32 i = k * part.size + part.first;
+
+        sums[k] = i < n / V ? fetch((u64)r * (n / V) + i) : Piece<T>{};
+    }
+    {
+        const NormCall<T> c = args.read();
+
+        UNROLL
+        for (u32 k = 0; k < K; k++) {
+            const u32 column = (k * part.size + part.first) * V;
+
+            if (column < n)
+                sums[k] =
+                    add_residual(c, (u64)r * n + column, residual[k], sums[k]);
+            UNROLL
+            for (u32 i = 0; i < V; i++) {
+                v[k][i] = convert<f32>(sums[k][i]);
+                squares = fused(v[k][i], v[k][i], squares);
+            }
+        }
+    }
+    squares = sum_of_row(g, parts, turn, scratch.narrow, squares);
+
+    const NormCall<T> c = args.read();
+    const f32 mean = mean_of(squares, (f32)n) + c.eps;
+
+    if (squares_in_range<T>(mean)) {
+        const f32 scale = reciprocal_root(mean);
+
+        UNROLL
+        for (u32 k = 0; k < K; k++) {
+            UNROLL
+            for (u32 i = 0; i < V; i++) {
+                v[k][i] *= scale;
+                if (c.alpha)
+                    v[k][i] *= convert<f32>(weight[k][i]);
+            }
+            put_normed<Blocks, V>(c, r, (k * part.size + part.first) * V, v[k]);
+        }
+    } else {
+        norm_wide<Blocks, T>(g, args, r, scratch);
+    }
+    end_parts(parts);
+}
+
+/* A row of any length, through `sum`: a block's alone. */
+template <bool Blocks, typename T, typename Arguments, typename Fetch>
+DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
+                       Fetch fetch)
+{
+    constexpr u32 V = per16<T>::value;
+
+    {
+        const NormCall<T> c = args.read();
+
+        NO_UNROLL
+        for (u32 i = threadIdx.x; i < c.n / V; i += blockDim.x) {
+            const u64 at = (u64)r * c.n + i * V;
+            const Piece<T> residual = residual_at(c, at);
+
+            add_residual(c, at, residual, fetch((u64)r * (c.n / V) + i));
+        }
+    }
+    __syncthreads();
+    norm_row_of<Blocks>(args.read(), r, scratch.narrow);
+}
+
+template <bool Blocks, typename T, typename Arguments, typename Fetch>
+DEV void norm_part(CommGroup &g, const Arguments &args, u32 r, u32 turn,
+                   const NormScratch &scratch, Fetch fetch)
+{
+    const NormCall<T> c = args.read();
+    const u32 columns = Blocks ? max_of(c.n, c.n_padded) : c.n;
+    const u32 room = c.parts * blockDim.x * per16<T>::value;
+
+    if (columns <= room)
+        norm_held<Blocks, 1, T>(g, args, r, turn, scratch, fetch);
+    else if (columns <= held<T> * room)
+        norm_held<Blocks, held<T>, T>(g, args, r, turn, scratch, fetch);
+    else
+        norm_streamed<Blocks, T>(args, r, scratch, fetch);
+}
+
+/* ---- the ways of a row --------------------------------------------------- */
+
+/* The rows of this block, j from 0 on. */
+struct BlockRows : RowPart {
+    u32 count;
+
+    DEV_MEMBER BlockRows(u32 rows, u32 parts) : RowPart(parts)
+    {
+        const u32 group = blockIdx.x / parts;
+
+        count = group < rows ? div_up<u32>(rows - group, gridDim.x / parts) : 0;
+    }
+    static DEV_MEMBER u32 row(u32 parts, u32 j)
+    {
+        return blockIdx.x / parts + j * (gridDim.x / parts);
+    }
+};
 
 template <typename T, bool Blocks>
 DEV void summed_norm_small(CommGroup &g, const T *in,
                            const NormArguments<T, COMM_ARGUMENTS + 8> &args)
 {
     constexpr u32 each = per16<T>::value;
-    BLOCK_SCRATCH(f32, scratch);
-    const u32 rows = args.read().rows;
+    NORM_SCRATCH(scratch);
+    const u32 parts = args.read().parts, pieces = args.read().n / each;
+    const BlockRows rows(args.read().rows, parts);
 
     NO_UNROLL
-    for (u32 r = blockIdx.x; r < rows; r += gridDim.x) {
-        {
-            const NormCall<T> c = args.read();
-            const u32 pieces = c.n / each;
-            const u64 first = (u64)r * pieces, end = first + pieces;
+    for (u32 j = 0; j < rows.count; j++) {
+        const u64 first = (u64)rows.row(parts, j) * pieces;
 
-            NO_UNROLL
-            for (u64 i = first + threadIdx.x; i < end; i += blockDim.x)
-                send_to_others<T, true>(g, i, [&](u32, u64) {
-                    return load_pack<each>(in + i * each);
-                });
-            NO_UNROLL
-            for (u64 i = first + threadIdx.x; i < end; i += blockDim.x) {
-                const Piece<T> own = load_pack<each>(in + i * each);
-                const Piece<T> residual = residual_at(c, i * each);
-
-                add_residual(c, i * each, residual,
-                             received_sum<T, 4>(g, own, i));
-            }
-        }
-        __syncthreads();
-        norm_row_of<Blocks>(args.read(), r, scratch);
+        NO_UNROLL
+        for (u64 i = first + rows.first; i < first + pieces; i += rows.size)
+            send_to_others<T, true>(
+                g, i, [&](u32, u64) { return load_pack<each>(in + i * each); });
     }
+    NO_UNROLL
+    for (u32 j = 0; j < rows.count; j++)
+        norm_part<Blocks, T>(
+            g, args, rows.row(parts, j), j % 2, scratch, [&](u64 i) {
+                return received_sum<T, 4>(g, load_pack<each>(in + i * each), i);
+            });
+    comm_end(g);
+}
+
+template <typename T, bool Blocks>
+DEV void
+summed_norm_medium(CommGroup &g, const MediumSlots &slots, const T *in,
+                   const NormArguments<T, COMM_ARGUMENTS + 3 * 8> &args)
+{
+    constexpr u32 each = per16<T>::value;
+    NORM_SCRATCH(scratch);
+    const u32 parts = args.read().parts, pieces = args.read().n / each;
+    const BlockRows rows(args.read().rows, parts);
+
+    in_steps(
+        g, rows.count, args.read().step,
+        [&](u32 from, u32 to) {
+            NO_UNROLL
+            for (u32 j = from; j < to; j++) {
+                const u64 first = (u64)rows.row(parts, j) * pieces;
+
+                NO_UNROLL
+                for (u64 i = first + rows.first; i < first + pieces;
+                     i += rows.size)
+                    push_piece(g, slots, i, load_pack<each>(in + i * each));
+            }
+        },
+        [&](u32 from, u32 to) {
+            NO_UNROLL
+            for (u32 j = from; j < to; j++)
+                norm_part<Blocks, T>(
+                    g, args, rows.row(parts, j), j % 2, scratch, [&](u64 i) {
+                        return pushed_sum(g, slots, i,
+                                          load_pack<each>(in + i * each));
+                    });
+        });
     comm_end(g);
 }
 
@@ -159,43 +497,42 @@ DEV void summed_norm_large(
     const NormArguments<T, COMM_ARGUMENTS + 2 * COMM_RANKS * 8> &args)
 {
     constexpr u32 each = per16<T>::value, line = COMM_LINE / sizeof(T);
-    BLOCK_SCRATCH(f32, scratch);
-    const NormCall<T> call = args.read();
-    const u32 n = call.n, rows = call.rows;
+    NORM_SCRATCH(scratch);
+    const u32 parts = args.read().parts, n = args.read().n;
     const u64 stride = div_up(n, line) * line; /* of rows in a workspace */
     const u64 share = div_up<u64>(stride, g.ranks * line) * line;
     const u64 begin = min_of<u64>(g.rank * share, n);
     const u64 end = min_of<u64>(begin + share, n);
+    const BlockRows rows(args.read().rows, parts);
 
     meet_others(g, COMM_BEGUN);
-    NO_UNROLL
-    for (u32 r = blockIdx.x; r < rows; r += gridDim.x) {
-        NO_UNROLL
-        for (u64 i = begin / each + threadIdx.x; i < end / each;
-             i += blockDim.x) {
-            Piece<T> all[COMM_RANKS];
-
-            pull_piece<T, true>(g, in, (u64)r * n, n, i, all);
-            put_sum(g, to, r * stride, n, i, sum_of<T>(g, all));
-        }
-    }
-    meet_others(g, COMM_HALFWAY);
-    NO_UNROLL
-    for (u32 r = blockIdx.x; r < rows; r += gridDim.x) {
-        {
-            const NormCall<T> c = args.read();
-            const T *sums = to[g.rank] + r * stride;
-
+    in_steps(
+        g, rows.count, args.read().step,
+        [&](u32 from, u32 to_row) {
             NO_UNROLL
-            for (u32 i = threadIdx.x; i < n / each; i += blockDim.x) {
-                const u64 at = (u64)r * n + i * each;
-                const Piece<T> residual = residual_at(c, at);
+            for (u32 j = from; j < to_row; j++) {
+                const u32 r = rows.row(parts, j);
 
-                add_residual(c, at, residual, load_pack<each>(sums + i * each));
+                NO_UNROLL
+                for (u64 i = begin / each + threadIdx.x; i < end / each;
+                     i += blockDim.x) {
+                    Piece<T> all[COMM_RANKS];
+
+                    pull_piece<T, true>(g, in, (u64)r * n, n, i, all);
+                    put_sum(g, to, r * stride, n, i, sum_of<T>(g, all));
+                }
             }
-        }
-        __syncthreads();
-        norm_row_of<Blocks>(args.read(), r, scratch);
-    }
+        },
+        [&](u32 from, u32 to_row) {
+            NO_UNROLL
+            for (u32 j = from; j < to_row; j++) {
+                const u32 r = rows.row(parts, j);
+
+                norm_part<Blocks, T>(g, args, r, j % 2, scratch, [&](u64 i) {
+                    return load_pack<each>(to[g.rank] + r * stride +
+                                           (i * each - (u64)r * n));
+                });
+            }
+        });
     comm_end(g);
 }

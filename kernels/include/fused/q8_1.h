@@ -25,9 +25,10 @@ template <u32 V> DEV void quantize_any(const f32 *v, f32 most, f32 d, i32 *q)
 }
 #endif
 
-/* columns c .. c + V - 1 of a row; the lanes of a block call it together */
+/* columns c .. c + V - 1 of a row; the lanes of a block call it together, and
+ * store unless they are told not to */
 template <u32 V, bool OfQuants>
-DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
+DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c, bool stores = true)
 {
     const auto sum = [](f32 a, f32 b) { return a + b; };
     f32 most = 0, total = 0;
@@ -70,6 +71,8 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
     total = join_lanes<q8_1_elems / V>(total, sum);
     if (OfQuants)
         total *= d;
+    if (!stores)
+        return;
     /* blocks are aligned to 4 bytes */
     UNROLL
     for (u32 i = 0; i < V; i += V < 4 ? V : 4)

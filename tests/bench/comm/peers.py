@@ -16,7 +16,7 @@ import torch.distributed._symmetric_memory as symm_mem
 import torch.multiprocessing as mp
 
 CALLS, LAUNCHES, WARM = 50, 30, 5
-SIZES = [1 << k for k in (13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26)]
+SIZES = [1 << k for k in (13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 24, 26)]
 
 
 def measure(call):

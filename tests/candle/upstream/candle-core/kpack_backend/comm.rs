@@ -208,7 +208,7 @@ struct kpk_comm_options {
 #[allow(non_camel_case_types)]
 #[repr(C)]
 struct kpk_comm_plan {
-    kernel: [u8; 32],
+    kernel: [u8; 40],
     shape: k::kpk_shape,
     op: u32,
     kind: u32,
@@ -217,8 +217,11 @@ struct kpk_comm_plan {
     each: u64,
     registered: u32,
     medium: u32,
+    step: u32,
     columns: u32,
     padded: u32,
+    parts: u32,
+    clustered: u32,
 }
 
 #[allow(non_camel_case_types)]

@@ -1,0 +1,138 @@
+/*
+ * comm/pushed.h - all-reduces of any size, by a share of the sums for each rank
+ *
+ * Each rank writes its part of every other rank's share into a slot there, adds
+ * up its own share when the same block of the others has done so, and writes
+ * the sums to all ranks.
+ *
+ * Shares are whole cache lines, for a line that two GPUs write would lose what
+ * one of them wrote. Sums go straight into the results of all ranks, or into
+ * their workspaces if those are no memory for other GPUs to write: each rank
+ * then copies its own.
+ */
+#pragma once
+
+#include "comm/medium.h"
+
+/* Elements that each rank adds up of n: whole lines. */
+template <typename T> DEV u64 share_of(const CommGroup &g, u64 n)
+{
+    constexpr u32 line = COMM_LINE / sizeof(T);
+
+    return div_up<u64>(n, g.ranks * line) * line;
+}
+
+/* The ranks' shares of n sums, from this rank's workspace to `out`. */
+template <typename T>
+DEV void copy_results(const CommGroup &g, const T *own, T *out, u64 n,
+                      u64 share)
+{
+    if (own == out)
+        return;
+    NO_UNROLL
+    for (u64 i = global_thread(); i < share / per16<T>::value;
+         i += global_threads()) {
+        UNROLL_RANKS
+        for (u64 s = 0; s < COMM_RANKS; s++) {
+            const u64 begin = s * share;
+
+            if (s >= g.ranks || begin >= n)
+                break;
+            put_piece(out + begin, n - begin, i,
+                      piece_at(own + begin, n - begin, i));
+        }
+    }
+}
+
+template <typename T> using PushedTargets = RankPointers<T, COMM_ARGUMENTS + 8>;
+
+/*
+ * in      n elements of each rank
+ * to      where the ranks take the sum: out of each rank, which may be its in,
+ *         or memory aligned to 16 bytes in its workspace
+ * out     n elements; copied from `to` of this rank unless it is that
+ * rounds  pieces of a share that a thread sends in a step
+ */
+template <typename T>
+DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
+                           const PushedTargets<T> &to, T *out, u64 n,
+                           u32 rounds)
+{
+    constexpr u32 each = per16<T>::value;
+    const u64 share = share_of<T>(g, n), threads = global_threads();
+    const u64 first = min_of<u64>(g.rank * share, n);
+    const u64 length = min_of<u64>(share, n - first);
+    const bool aligned = is_aligned(in, 16) && are_aligned(g, to, 0);
+
+    in_steps(
+        g, (u32)div_up<u64>(share / each, threads), rounds,
+        [&](u32 from, u32 end) {
+            NO_UNROLL
+            for (u32 next = 1; next < g.ranks; next++) { /* all to others */
+                const u32 p = (g.rank + next) % g.ranks;
+                const u64 begin = min_of<u64>(p * share, n);
+                const u64 count = min_of<u64>(share, n - begin);
+                const T *part = in + begin;
+                T *slot = slots.of<T>(g, g.memory[p], g.rank);
+
+                for_pieces<4>(
+                    from * threads + global_thread(), threads,
+                    aligned ? count / each : 0,
+                    min_of(pieces_of<T>(count), end * threads),
+                    [&](u64 at, auto some) {
+                        Piece<T> v[some.value];
+
+                        UNROLL
+                        for (u32 k = 0; k < some.value; k++)
+                            v[k] = load_pack<each>(part +
+                                                   (at + k * threads) * each);
+                        UNROLL
+                        for (u32 k = 0; k < some.value; k++)
+                            store_pack<each>(slot + (at + k * threads) * each,
+                                             v[k]);
+                    },
+                    [&](u64 at) {
+                        store_pack<each>(slot + at * each,
+                                         piece_at(part, count, at));
+                    });
+            }
+        },
+        [&](u32 from, u32 end) {
+            for_pieces<2>(
+                from * threads + global_thread(), threads,
+                aligned ? length / each : 0,
+                min_of(pieces_of<T>(length), end * threads),
+                [&](u64 at, auto count) {
+                    Piece<T> v[count.value];
+
+                    UNROLL
+                    for (u32 k = 0; k < count.value; k++)
+                        v[k] = load_pack<each>(in + first +
+                                               (at + k * threads) * each);
+                    add_pushed(g, slots, at, threads, v);
+                    NO_UNROLL
+                    for (u32 next = 0; next < g.ranks; next++) {
+                        T *sums = to[(g.rank + next) % g.ranks] + first;
+
+                        UNROLL
+                        for (u32 k = 0; k < count.value; k++)
+                            store_pack<each>(sums + (at + k * threads) * each,
+                                             v[k]);
+                    }
+                },
+                [&](u64 at) {
+                    const Piece<T> sum = pushed_sum(
+                        g, slots, at, piece_at(in + first, length, at));
+
+                    UNROLL_RANKS
+                    for (u32 s = 0; s < COMM_RANKS; s++) {
+                        if (s >= g.ranks)
+                            break;
+                        put_piece(to[s] + first, length, at, sum);
+                    }
+                });
+        });
+    meet_others(g, COMM_BEGUN);
+    copy_results(g, static_cast<const T *>(to[g.rank]), out, n, share);
+    comm_end(g);
+}
