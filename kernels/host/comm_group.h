@@ -64,9 +64,9 @@ typedef enum kpk_comm_op {
 
 /* 0 in a field asks for what its comment says. */
 typedef struct kpk_comm_options {
-    /* The largest message that goes through workspaces without a barrier: 1 MiB
-     * for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. Each GPU has
-     * 4 * ranks times as many bytes. */
+    /* The largest message that goes through workspaces without a barrier: 256
+     * KiB for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. Each GPU
+     * has 4 * ranks times as many bytes. */
     uint32_t small_nbytes;
     /* Bytes that one launch of a large all-reduce adds up, for which each GPU
      * has room: 64 MiB, 2^40 at most. Longer messages take several launches. */

@@ -27,20 +27,21 @@ static const struct {
 
 enum way { SMALL, MEDIUM, PUSHED, LARGE };
 enum {
-    STEP = 64,     /* pieces of a thread */
-    STEP_ROWS = 1, /* of a block */
+    STEP = 2,      /* pieces of a thread, or more: two steps at most */
+    STEP_ROWS = 2, /* of a block */
     MOST_PARTS = 8
 };
 
-/* Blocks of the fewest threads, if there are enough of these for `pieces` of a
- * thread, or else of the most; so, but for `blocks` of them. */
+/* Up to `blocks` blocks of `threads`, with a piece for each thread. More pieces
+ * take blocks of COMM_THREADS, as many as have so many pieces for a thread.
+ * Measured on H200: tests/bench/results/comm.csv. */
 static const struct {
     const char *name;
-    uint32_t least_threads, blocks, pieces;
+    uint32_t threads, blocks, pieces;
 } ways[] = {
     [SMALL] = {"small", 128, COMM_BLOCKS, 1},
     [MEDIUM] = {"medium", COMM_THREADS, COMM_BLOCKS, 1},
-    [PUSHED] = {"pushed", 256, 32, 4},
+    [PUSHED] = {"pushed", 256, 32, 2},
     [LARGE] = {"large", COMM_THREADS, COMM_BLOCKS, 1},
 };
 
@@ -71,9 +72,8 @@ static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
 /* The shape of a launch that moves so many pieces. */
 static kpk_shape shape_of(const kpk_comm *comm, enum way way, uint64_t pieces)
 {
-    const uint64_t few = (uint64_t)ways[way].least_threads * ways[way].blocks;
-    const uint32_t threads =
-        pieces <= few ? ways[way].least_threads : COMM_THREADS;
+    const uint64_t few = (uint64_t)ways[way].threads * ways[way].blocks;
+    const uint32_t threads = pieces <= few ? ways[way].threads : COMM_THREADS;
     const uint64_t one_each = comm_div_up(pieces, threads);
     const uint64_t blocks =
         one_each <= ways[way].blocks
@@ -96,7 +96,7 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
                            kpk_comm_type type, uint64_t n, kpk_comm_plan *out)
 {
     kpk_comm_plan plan = {.op = op};
-    uint64_t nbytes, pieces;
+    uint64_t nbytes, pieces, threads;
     enum way way;
 
     if (!comm || !out)
@@ -141,8 +141,11 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
     if (way == PUSHED)
         pieces = comm_div_up(pieces, comm->ranks);
     plan.medium = way == MEDIUM || way == PUSHED;
-    plan.step = STEP;
     plan.shape = shape_of(comm, way, pieces);
+    threads = (uint64_t)plan.shape.grid[0] * plan.shape.block[0];
+    plan.step = STEP;
+    if (pieces > STEP * threads && threads)
+        plan.step = (uint32_t)comm_div_up(pieces, 2 * threads);
     *out = plan;
     return KPK_OK;
 }
@@ -368,26 +371,29 @@ static bool has_clusters(const kpk_instance *inst)
     return device->platform == KPK_CUDA && atoi(device->target + 3) >= 90;
 }
 
-/* A thread for each piece of a row, in as many blocks as there are for it, but
- * a block for each row of large messages. */
-static void shape_norm(const kpk_comm *comm, kpk_comm_plan *plan)
+/* A thread for each piece of a row, in as many blocks as there are for it. What
+ * waits without barriers wants many blocks, and what has barriers few. */
+static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
 {
     const uint64_t rows = plan->each / plan->columns;
-    const uint64_t columns =
-        plan->padded > plan->columns ? plan->padded : plan->columns;
+    const uint64_t columns = comm_most(plan->padded, plan->columns);
     const uint64_t pieces = columns * plan->element_nbytes / PIECE;
+    const kpk_instance *inst = comm->insts[comm->party.rank];
+    const bool shares = kpk_instance_device(inst)->platform == KPK_CUDA;
+    const uint32_t most_parts = shares && way != LARGE ? MOST_PARTS : 1;
     uint32_t threads = 32, parts = 1;
 
-    while (threads < ways[SMALL].least_threads && threads < pieces)
+    while (threads < ways[way].threads && threads < pieces)
         threads *= 2;
-    while (!plan->registered && parts < MOST_PARTS &&
-           (uint64_t)threads * parts < pieces &&
+    while (parts < most_parts && (uint64_t)threads * parts < pieces &&
            rows * parts * 2 <= comm->blocks)
         parts *= 2;
     while (threads < COMM_THREADS && (uint64_t)threads * parts < pieces)
         threads *= 2;
+    if ((uint64_t)threads * parts * plan->element_nbytes < pieces)
+        parts = 1; /* a thread holds 16 numbers */
     plan->parts = parts;
-    plan->clustered = parts > 1 && has_clusters(comm->insts[comm->party.rank]);
+    plan->clustered = parts > 1 && has_clusters(inst);
     plan->step = STEP_ROWS;
     plan->shape.block[0] = threads;
     plan->shape.grid[0] = (uint32_t)comm_least(rows * parts, comm->blocks);
@@ -405,6 +411,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
                           .each = n,
                           .columns = columns,
                           .padded = padded};
+    uint64_t row_nbytes;
     enum way way;
     kpk_status st;
 
@@ -424,7 +431,10 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
         return too_many("kpk_comm_choose_norm", n);
     plan.type = type;
     plan.element_nbytes = types[type].nbytes;
+    row_nbytes = (uint64_t)columns * plan.element_nbytes;
     way = way_of(comm, true, n * plan.element_nbytes);
+    if (comm->ranks == 2 && way == LARGE && row_nbytes <= comm->slot_nbytes)
+        way = MEDIUM; /* of two, each sends as much in one step as in two */
     plan.registered = way == LARGE;
     plan.medium = way == MEDIUM;
     st = check_norm(comm, &plan);
@@ -435,7 +445,9 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     if (plan.registered)
         plan.each =
             comm_least(n, comm->large_nbytes / norm_stride(&plan) * columns);
-    shape_norm(comm, &plan);
+    if (plan.medium)
+        plan.each = comm_least(n, comm->slot_nbytes / row_nbytes * columns);
+    shape_norm(comm, way, &plan);
     *out = plan;
     return KPK_OK;
 }
@@ -546,6 +558,7 @@ kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
             stream);
         for (uint32_t s = 0; s < comm->ranks; s++)
             of[s] = on_by(of[s], nbytes);
+        n.in = on_by(n.in, nbytes);
         n.residual = on_by(n.residual, nbytes);
         n.sum = on_by(n.sum, nbytes);
         n.out = on_by(n.out, out_nbytes);

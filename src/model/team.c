@@ -21,7 +21,6 @@ static bool open_comm(struct team *team, const struct team_options *o,
     const kpk_comm_options options = {
         .small_nbytes = o->small_nbytes,
         .large_nbytes = o->most_nbytes,
-        .medium_nbytes = 1, /* no call here takes that way */
         .limit_ms = o->limit_ms,
     };
     kpk_instance *insts[KPK_COMM_MOST_RANKS] = {NULL};

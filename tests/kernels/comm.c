@@ -213,7 +213,8 @@ static const struct norm_case {
     {2, 1, 72, 96, true, true, true, 1},
     {3, 5, 40, 96, true, false, true, 1},
     {2, 1, 8184, 8192, true, true, true, 1},
-    {2, 300, 8, 32, true, true, true, 1},          /* large: two launches */
+    {2, 600, 8, 32, true, true, true, 1}, /* large: several launches */
+    {3, 300, 8, 32, true, true, true, 1},
     {2, 1, 8000, 8032, true, true, true, 0x1p66F}, /* in parts */
     {8, 3, 136, 160, false, false, true, 1},
     {5, 2, 320, 320, true, false, false, 1},
@@ -365,7 +366,8 @@ static void run_norm_case(struct kt *t, const struct kt_row *row,
         !ok(t, kpk_comm_choose_norm(g.comm, comm_type(type), c->rows,
                                     c->columns, blocks ? c->padded : 0, &plan)))
         return;
-    if (strcmp(plan.kernel, row->symbol) != 0)
+    /* two ranks have no large ones */
+    if (strcmp(plan.kernel, row->symbol) != 0 && (way != LARGE || c->ranks > 2))
         kt_fail(t, "the plan took %s", plan.kernel);
     ok(t, kpk_sync(t->inst, NULL)); /* the buffers' filling */
     for (uint32_t r = 0; r < c->ranks; r++)

@@ -118,15 +118,15 @@ template <u32 at_once, typename Some, typename One>
 DEV void for_pieces(u64 at, u64 step, u64 whole, u64 end, Some do_some,
                     One do_one)
 {
-    whole = min_of(whole, end);
-    if (KPK_NVIDIA) {
+    if (KPK_NVIDIA) { /* AMD's have no scalar registers for more loops */
+        whole = min_of(whole, end);
         NO_UNROLL
         for (; at + (at_once - 1) * step < whole; at += at_once * step)
             do_some(at, Count<at_once>{});
+        NO_UNROLL
+        for (; at < whole; at += step)
+            do_some(at, Count<1>{});
     }
-    NO_UNROLL
-    for (; at < whole; at += step)
-        do_some(at, Count<1>{});
     NO_UNROLL
     for (; at < end; at += step)
         do_one(at);

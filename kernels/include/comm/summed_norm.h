@@ -12,8 +12,9 @@
  * Rows are whole pieces of 16 bytes, and all is aligned to 16 bytes. Blocks are
  * any power of two of threads from 32 to 512. `parts` blocks, a power of two up
  * to 8, share a row: blocks b * parts and up take the rows b, b + grid / parts
- * and so on, of all ranks' shares too. Several parts want a grid of rows *
- * parts at least, and have up to `held` pieces a thread. The steps are those of
+ * and so on, of all ranks' shares too. Several parts are for NVIDIA's GPUs, a
+ * grid of rows * parts blocks, and up to `held` pieces a thread. AMD's have too
+ * few scalar registers for rows in registers. The steps are those of
  * an all-reduce and of rmsnorm_add or add_rmsnorm_quantize_q8_1_quants after
  * it.
  *
@@ -124,7 +125,9 @@ DEV void norm_row_of(const NormCall<T> &c, u32 r,
     norm_added<T, decltype(norm_out<T, Blocks>(c, r))> f = {
         {t, scratch, row, nullptr, nullptr, c.alpha, c.n, c.eps}, out};
 
-    if (!f.template stream<per16<T>::value>())
+    if (!KPK_NVIDIA)
+        f.all(true, max_of(c.n, f.out.end()));
+    else if (!f.template stream<per16<T>::value>()) /* long ones alone */
         f.out.again(f.row);
     __syncthreads(); /* the next row takes the scratch */
 }
@@ -399,16 +402,20 @@ template <bool Blocks, typename T, typename Arguments, typename Fetch>
 DEV void norm_part(CommGroup &g, const Arguments &args, u32 r, u32 turn,
                    const NormScratch &scratch, Fetch fetch)
 {
-    const NormCall<T> c = args.read();
-    const u32 columns = Blocks ? max_of(c.n, c.n_padded) : c.n;
-    const u32 room = c.parts * blockDim.x * per16<T>::value;
-
-    if (columns <= room)
-        norm_held<Blocks, 1, T>(g, args, r, turn, scratch, fetch);
-    else if (columns <= held<T> * room)
-        norm_held<Blocks, held<T>, T>(g, args, r, turn, scratch, fetch);
-    else
+    if constexpr (!KPK_NVIDIA) {
         norm_streamed<Blocks, T>(args, r, scratch, fetch);
+    } else {
+        const NormCall<T> c = args.read();
+        const u32 columns = Blocks ? max_of(c.n, c.n_padded) : c.n;
+        const u32 room = c.parts * blockDim.x * per16<T>::value;
+
+        if (columns <= room)
+            norm_held<Blocks, 1, T>(g, args, r, turn, scratch, fetch);
+        else if (columns <= held<T> * room)
+            norm_held<Blocks, held<T>, T>(g, args, r, turn, scratch, fetch);
+        else
+            norm_streamed<Blocks, T>(args, r, scratch, fetch);
+    }
 }
 
 /* ---- the ways of a row --------------------------------------------------- */

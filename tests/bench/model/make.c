@@ -54,9 +54,10 @@ int main(int argc, char **argv)
     mixed = argc == 4 && strcmp(argv[2], "Q4_K_M") == 0;
     tiny.format = tiny.arch ? format_named(mixed ? "Q4_K" : argv[2]) : 0;
     if (!tiny.arch || tiny.format == UINT32_MAX) {
-        (void)fputs("usage: make llama-70b|llama-8b|llama-1b|smollm-135m|gemma-270m|"
-                    "tiny Q4_0|Q4_K_M|Q8_0|F16|... FILE.gguf\n",
-                    stderr);
+        (void)fputs(
+            "usage: make llama-70b|llama-8b|llama-1b|smollm-135m|gemma-270m|"
+            "tiny Q4_0|Q4_K_M|Q8_0|F16|... FILE.gguf\n",
+            stderr);
         return 2;
     }
     tiny.context = 8192;
