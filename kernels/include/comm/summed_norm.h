@@ -233,6 +233,12 @@ DEV void end_parts(u32 parts)
 #endif
 }
 
+/* The blocks that share a row. */
+template <typename T> DEV u32 parts_of(const NormCall<T> &c)
+{
+    return KPK_NVIDIA ? c.parts : 1;
+}
+
 /* The numbers of a row that a thread has: pieces from `first` on, `size` apart.
  */
 struct RowPart {
@@ -311,7 +317,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
                    const NormScratch &scratch, Fetch fetch)
 {
     constexpr u32 V = per16<T>::value;
-    const u32 parts = args.read().parts, n = args.read().n;
+    const u32 parts = parts_of(args.read()), n = args.read().n;
     const RowPart part(parts);
     Piece<T> sums[K], residual[K], weight[K];
     f32 v[K][V], squares = 0;
@@ -385,13 +391,14 @@ DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
 
     {
         const NormCall<T> c = args.read();
+        const u32 pieces = c.n / V;
+        const u64 first = (u64)r * pieces, end = first + pieces;
 
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < c.n / V; i += blockDim.x) {
-            const u64 at = (u64)r * c.n + i * V;
-            const Piece<T> residual = residual_at(c, at);
+        for (u64 i = first + threadIdx.x; i < end; i += blockDim.x) {
+            const Piece<T> residual = residual_at(c, i * V);
 
-            add_residual(c, at, residual, fetch((u64)r * (c.n / V) + i));
+            add_residual(c, i * V, residual, fetch(i));
         }
     }
     __syncthreads();
@@ -442,24 +449,27 @@ DEV void summed_norm_small(CommGroup &g, const T *in,
 {
     constexpr u32 each = per16<T>::value;
     NORM_SCRATCH(scratch);
-    const u32 parts = args.read().parts, pieces = args.read().n / each;
-    const BlockRows rows(args.read().rows, parts);
+    const u32 parts = parts_of(args.read()), rows = args.read().rows;
+    u32 turn = 0;
 
     NO_UNROLL
-    for (u32 j = 0; j < rows.count; j++) {
-        const u64 first = (u64)rows.row(parts, j) * pieces;
+    for (u32 r = blockIdx.x / parts; r < rows; r += gridDim.x / parts) {
+        {
+            const u32 pieces = args.read().n / each;
+            const u64 first = (u64)r * pieces, end = first + pieces;
+            const RowPart part(parts);
 
-        NO_UNROLL
-        for (u64 i = first + rows.first; i < first + pieces; i += rows.size)
-            send_to_others<T, true>(
-                g, i, [&](u32, u64) { return load_pack<each>(in + i * each); });
+            NO_UNROLL
+            for (u64 i = first + part.first; i < end; i += part.size)
+                send_to_others<T, true>(g, i, [&](u32, u64) {
+                    return load_pack<each>(in + i * each);
+                });
+        }
+        norm_part<Blocks, T>(g, args, r, turn, scratch, [&](u64 i) {
+            return received_sum<T, 4>(g, load_pack<each>(in + i * each), i);
+        });
+        turn ^= 1;
     }
-    NO_UNROLL
-    for (u32 j = 0; j < rows.count; j++)
-        norm_part<Blocks, T>(
-            g, args, rows.row(parts, j), j % 2, scratch, [&](u64 i) {
-                return received_sum<T, 4>(g, load_pack<each>(in + i * each), i);
-            });
     comm_end(g);
 }
 
@@ -470,7 +480,7 @@ summed_norm_medium(CommGroup &g, const MediumSlots &slots, const T *in,
 {
     constexpr u32 each = per16<T>::value;
     NORM_SCRATCH(scratch);
-    const u32 parts = args.read().parts, pieces = args.read().n / each;
+    const u32 parts = parts_of(args.read()), pieces = args.read().n / each;
     const BlockRows rows(args.read().rows, parts);
 
     in_steps(
@@ -505,7 +515,7 @@ DEV void summed_norm_large(
 {
     constexpr u32 each = per16<T>::value, line = COMM_LINE / sizeof(T);
     NORM_SCRATCH(scratch);
-    const u32 parts = args.read().parts, n = args.read().n;
+    const u32 parts = parts_of(args.read()), n = args.read().n;
     const u64 stride = div_up(n, line) * line; /* of rows in a workspace */
     const u64 share = div_up<u64>(stride, g.ranks * line) * line;
     const u64 begin = min_of<u64>(g.rank * share, n);
