@@ -21,7 +21,7 @@
  * reads the inputs of the others (comm/large.h): it has the pointers of all. T
  * is f32, f16 or bf16; n counts elements, or bytes where there is no type. Sums
  * are in f32, from rank 0 on, rounded once: all ranks have the same bits, in
- * all three ways. Any alignment of an element is right, and one of 16 bytes
+ * all ways. Any alignment of an element is right, and one of 16 bytes
  * fast. kernels/host/comm_group.h launches them.
  */
 #include "comm/large.h"

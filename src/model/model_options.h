@@ -26,8 +26,8 @@ struct model_options {
     const char *meet;
     uint64_t alike;    /* any number, which they must have in common */
     uint32_t limit_ms; /* a device waits so long for another; 0: 10000 */
-    /* The largest sum that devices send each other; larger ones they read in
-     * each other's memory. In bytes; 0: what is fast */
+    /* The largest sum that devices send each other without a barrier. In bytes;
+     * 0: what is fast */
     uint32_t small_nbytes;
     uint32_t context;   /* most tokens in a sequence */
     uint32_t sequences; /* at once */
