@@ -15,7 +15,8 @@
  * see nvidia/gemm/rows8_copied.h.
  *
  * The times were fitted on one H200; for other cards only the proportions
- * count.
+ * count. Those of AMD's GPUs without a matrix unit are bounds on gfx1030, see
+ * tests/bench/results/bounds.csv.
  */
 #include "../src/base/sm_table.h"
 #include "../src/base/target_table.h"
@@ -42,25 +43,31 @@ struct times {
 };
 struct type {
     const char *name;
-    struct times amd[NUM_TILES], nvidia[NUM_TILES];
+    struct times amd[NUM_TILES];
+    struct times plain[NUM_TILES]; /* of AMD's GPUs without a matrix unit */
+    struct times nvidia[NUM_TILES];
     struct times nvidia_nn_m8; /* of layout nn */
 };
 /* clang-format off */
 static const struct type types[] = {
     {"f16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
+     {{2, 1950, 1950, 3000}, {4, 515, 600, 2000}, {2, 70, 300, 1500}},
      {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 69, 75, 3900}},
      {2, 275, 250, 5290}},
     {"bf16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
+     {{2, 4690, 4690, 3000}, {4, 1325, 1450, 2000}, {2, 155, 300, 1500}},
      {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 69, 75, 3900}},
      {2, 275, 250, 5290}},
     {"f32",
      {{2, 2760, 2760, 3000}, {4, 750, 1200, 2000}, {2, 160, 130, 1500}},
+     {{2, 1940, 1940, 3000}, {4, 510, 600, 2000}, {2, 70, 300, 1500}},
      {{1, 3200, 3200, 3000}, {4, 1000, 1180, 2500}, {1, 330, 330, 2500}},
      {2, 300, 400, 2500}},
     {"f64",
      {{1, 1500, 1500, 3000}, {4, 500, 800, 2000}, {2, 160, 130, 1500}},
+     {{2, 14680, 14680, 3000}, {4, 3700, 3700, 2000}, {2, 480, 480, 1500}},
      {{1, 1340, 1340, 3000}, {3, 305, 620, 2500}, {1, 330, 330, 2500}},
      {2, 320, 430, 2500}},
 };
@@ -91,6 +98,7 @@ struct memory {
     int join_ns, rate, least_ns;
 };
 static const struct memory any_memory = {JOIN_NS, 16, 0};
+static const struct memory plain_memory = {JOIN_NS, 13, 2000};
 static const struct memory h200_memory = {3000, 32, 4000};
 static const struct memory warpgroup_memory = {9000, 32, 4075};
 
@@ -162,15 +170,19 @@ static const struct cost many_rows = {
     1025, INT_MAX, {1, 600, 600, 2440}, 2930, 0};
 
 /* AMD's whose larger tiles of f16 and bf16 are made of several, by their matrix
- * instructions: GemmShape in include/matrix/gemm.h. The last row stands for all
- * other targets. */
+ * instructions: GemmShape in include/matrix/gemm.h. Then some without a matrix
+ * unit, whose tiles take the longer the more rows they compute in vain. The
+ * last row stands for all other targets. */
 #define AMD(name, mach, major, minor, step, generic, sramecc, xnack, wave,     \
             dot4, mfma, ...)                                                   \
-    {#name, mfma >= 3 ? 2 : 1, mfma >= 4 ? 2 : 1, mfma >= 4 ? 1 : 2},
+    {#name, mfma >= 3 ? 2 : 1, mfma >= 4 ? 2 : 1, mfma >= 4 ? 1 : 2, false},
 static const struct {
     const char *target;
     int down, across, room;
-} amd[] = {KPK_PROCESSOR_TABLE(AMD){"", 1, 1, 2}};
+    bool plain;
+} amd[] = {KPK_PROCESSOR_TABLE(AMD){"gfx10*", 1, 1, 2, true},
+           {"gfx906", 1, 1, 2, true},
+           {"", 1, 1, 2, false}};
 enum { NUM_AMD = sizeof(amd) / sizeof(amd[0]) };
 
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
@@ -292,15 +304,17 @@ static void print_amd(int layout, int type, int t, int i)
               across = joins ? amd[i].across : 1;
     const int m = tiles[t].m, n = tiles[t].n;
     const struct extent extent = {m, n, m * down, n * across};
-    struct times times = p->amd[t];
+    const bool plain = amd[i].plain;
+    struct times times = plain ? p->plain[t] : p->amd[t];
 
     if (down > 1)
         times.room = amd[i].room;
     times.step *= down * across;
     times.alone *= down * across;
     print_row(layout, p, t, amd[i].target, &times, &extent,
-              least_m_of(layout, t), tiles[t].most_m, &any_memory, 0, 0, 0, 0,
-              0);
+              least_m_of(layout, t),
+              plain && tiles[t].m == 8 ? 2 * tiles[t].most_m : tiles[t].most_m,
+              plain ? &plain_memory : &any_memory, 0, 0, 0, 0, 0);
 }
 
 int main(void)
@@ -320,7 +334,7 @@ int main(void)
                     if (processors[i].number >= 80)
                         print_nvidia(layout, type, t, &processors[i]);
                 for (int i = 0; i < NUM_AMD; i++)
-                    if (amd[i].down > 1 || !*amd[i].target)
+                    if (amd[i].down > 1 || amd[i].plain || !*amd[i].target)
                         print_amd(layout, type, t, i);
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
