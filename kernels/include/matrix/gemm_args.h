@@ -163,14 +163,19 @@ template <typename T> struct GemmOut {
 
         S *const part = partial + ((u64)row * g.n + col);
 
-        if (partial && is_aligned(part, sizeof(sum)))
+        if (partial && is_aligned(part, sizeof(sum))) {
             store_pack(part, sum);
-        else if (partial || g.beta != 0 || !is_aligned(at, 2 * sizeof(T))) {
+        } else if (partial || g.beta != 0) {
             put(row, col, sum[0]);
             put(row, col + 1, sum[1]);
         } else {
-            store_pack(at, Pack<T, 2>{{convert<T>(value(col, sum[0])),
-                                       convert<T>(value(col + 1, sum[1]))}});
+            const Pack<T, 2> v = {{convert<T>(value(col, sum[0])),
+                                   convert<T>(value(col + 1, sum[1]))}};
+
+            if (is_aligned(at, sizeof(v)))
+                store_pack(at, v);
+            else
+                at[0] = v[0], at[1] = v[1];
         }
     }
     /* Whether store_pair() may be used: pairs are aligned, and nothing is read.

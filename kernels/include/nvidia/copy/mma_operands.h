@@ -32,6 +32,29 @@ DEV void load_matrices_trans(u32 (&v)[4], u32 lds)
         : "r"(lds));
 }
 
+/* fn(row, column, pair) for a warp's 16 rows of results in LDS, neighbouring
+ * pairs in neighbouring lanes; several are read before the first goes on. */
+template <u32 cols, u32 pitch, typename S, class Fn>
+DEV void each_slab_pair(const S *slab, Fn fn)
+{
+    constexpr u32 once = 4;
+
+    NO_UNROLL
+    for (u32 e0 = threadIdx.x % 32 * 2; e0 < 16 * cols; e0 += once * 64) {
+        Pack<S, 2> v[once];
+
+        UNROLL
+        for (u32 i = 0; i < once; i++) {
+            const u32 e = e0 + i * 64;
+
+            v[i] = load_pack<2>(slab + e / cols * pitch + e % cols);
+        }
+        UNROLL
+        for (u32 i = 0; i < once; i++)
+            fn((e0 + i * 64) / cols, (e0 + i * 64) % cols, v[i]);
+    }
+}
+
 /* Bytes of dynamic LDS that the launch gave. */
 DEV u32 dynamic_lds_nbytes()
 {

@@ -329,13 +329,10 @@ struct AsyncTile {
                                    {sums[i][j][2 * h], sums[i][j][2 * h + 1]}});
             }
             __syncwarp();
-            _Pragma("unroll 4") for (u32 e = l * 2; e < 16 * WarpCols; e += 64)
-            {
-                const u32 r = e / WarpCols, c = e % WarpCols;
-
-                fn(row0 + i * 16 + r, col0 + c,
-                   load_pack<2>(slab + r * pitch + c));
-            }
+            each_slab_pair<WarpCols, pitch>(
+                slab, [&](u32 r, u32 c, const Pack<f32, 2> &pair) {
+                    fn(row0 + i * 16 + r, col0 + c, pair);
+                });
         }
     }
 };

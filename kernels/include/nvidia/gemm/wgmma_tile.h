@@ -643,12 +643,10 @@ struct WarpgroupTile {
                         Pack<f32, 2>{{v[4 * j + 2 * h], v[4 * j + 2 * h + 1]}});
             }
             __syncwarp();
-            _Pragma("unroll 4") for (u32 e = l * 2; e < 16 * slab_cols; e += 64)
-            {
-                const u32 r = e / slab_cols, c = e % slab_cols;
-
-                fn(r0 + r, c0 + c, load_pack<2>(slab + r * slab_pitch + c));
-            }
+            each_slab_pair<slab_cols, slab_pitch>(
+                slab, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
+                    fn(r0 + r, c0 + c, sums);
+                });
         });
     }
 };
