@@ -78,6 +78,23 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
+/* Few rows of f16 and bf16 wherever they lie, nvidia/gemm/rows8_mma.h, on
+ * sm_90: of layouts nn and nt. The blocks of a cluster share a tile. */
+static const struct {
+    struct times times;
+    int shares, share;
+} any_rows[] = {{{2, 190, 215, 4600}, 6, 1100}, {{2, 64, 64, 3700}, 4, 900}};
+
+/* Tiles on sm_90 of operands that are not aligned, nvidia/gemm/ragged_tile.h.
+ */
+static const struct ragged {
+    int t, m, more; /* the kernel, rows of its tile, LDS for results */
+    struct times times;
+} ragged[] = {{1, 64, 0, {2, 600, 950, 4200}},
+              {2, 128, 0, {2, 830, 1100, 4200}},
+              {2, 64, KPK_RAGGED_MORE, {2, 600, 950, 4000}}};
+enum { NUM_RAGGED = sizeof(ragged) / sizeof(ragged[0]) };
+
 /* Few rows by copies, nvidia/gemm/rows8_copied.h, on sm_90. A block takes its
  * share of all columns, so no more blocks are wanted than run at once. */
 static const struct copied_row {
@@ -196,7 +213,7 @@ static void print_row(int layout, const struct type *type, int t,
                       const char *target, const struct times *times,
                       const struct extent *extent, int least_m, int most_m,
                       const struct memory *memory, int resident, int cluster,
-                      int share, int shared_step, int shared)
+                      int share, int shared_step, int shared, int aligned)
 {
     const struct tile *tile = &tiles[t];
 
@@ -208,7 +225,7 @@ static void print_row(int layout, const struct type *type, int t,
            tile->n, extent->m, extent->n, least_m, most_m, times->room,
            times->step, times->alone, times->start, memory->join_ns,
            memory->rate, memory->least_ns, resident, cluster, share,
-           shared_step, resident ? 16 : 0);
+           shared_step, aligned);
 }
 
 /* If the layout has a kernel for up to 8 rows, larger tiles begin at 9 rows. */
@@ -223,10 +240,11 @@ static void print_warpgroup_row(int layout, const struct type *type,
 {
     const struct extent extent = {tile->m, tile->n, tile->m, tile->n};
 
-    print_row(
-        layout, type, tile->t, "sm_90", &cost->times, &extent, cost->least_m,
-        cost->most_m, &warpgroup_memory, 1, tile->shares, cost->share,
-        cost->shared_step ? cost->shared_step : cost->times.step, tile->shared);
+    print_row(layout, type, tile->t, "sm_90", &cost->times, &extent,
+              cost->least_m, cost->most_m, &warpgroup_memory, 1, tile->shares,
+              cost->share,
+              cost->shared_step ? cost->shared_step : cost->times.step,
+              tile->shared, 16);
 }
 
 static void print_warpgroup_rows(int layout, const struct type *type, int t)
@@ -259,10 +277,23 @@ static bool print_copied_rows(int layout, const struct type *type, int t)
         if (row->layout != layout || strcmp(row->type, type->name) != 0)
             continue;
         print_row(layout, type, t, "sm_90", &row->times, &extent, row->least_m,
-                  row->most_m, &h200_memory, 1, 0, 0, 0, row->shared);
+                  row->most_m, &h200_memory, 1, 0, 0, 0, row->shared, 0);
         any = true;
     }
     return any;
+}
+
+static void print_ragged_rows(int layout, const struct type *type, int t)
+{
+    for (int i = 0; i < NUM_RAGGED; i++) {
+        const struct ragged *row = &ragged[i];
+        const struct extent extent = {row->m, 64, row->m, 64};
+
+        if (row->t == t)
+            print_row(layout, type, t, "sm_90", &row->times, &extent, 0,
+                      INT_MAX, &h200_memory, 1, 0, 0, 0,
+                      KPK_RAGGED_LDS(row->m, row->more), 0);
+    }
 }
 
 static void print_nvidia(int layout, int type, int t,
@@ -284,16 +315,26 @@ static void print_nvidia(int layout, int type, int t,
 
     if (is_h200 && async) {
         print_warpgroup_rows(layout, p, t);
+        print_ragged_rows(layout, p, t);
         return;
     }
     if (is_h200 && few && print_copied_rows(layout, p, t))
         return;
+    if (is_h200 && half) {
+        const struct extent all = {tiles[t].m, n, tiles[t].m, n};
+
+        times = &any_rows[layout].times;
+        print_row(layout, p, t, "sm_90", times, &all, 0, tiles[t].most_m,
+                  &h200_memory, 1, any_rows[layout].shares,
+                  any_rows[layout].share, times->step, 0, 0);
+        print_warpgroup_rows(layout, p, t);
+        print_ragged_rows(layout, p, t);
+        return;
+    }
     print_row(layout, p, t, processor->name, times, &extent,
               least_m_of(layout, t), tiles[t].most_m,
-              is_h200 && (half || !few) ? &h200_memory : &any_memory, async, 0,
-              0, 0, shared);
-    if (is_h200 && half)
-        print_warpgroup_rows(layout, p, t);
+              is_h200 && !few ? &h200_memory : &any_memory, async, 0, 0, 0,
+              shared, async ? 16 : 0);
 }
 
 static void print_amd(int layout, int type, int t, int i)
@@ -314,7 +355,7 @@ static void print_amd(int layout, int type, int t, int i)
     print_row(layout, p, t, amd[i].target, &times, &extent,
               least_m_of(layout, t),
               plain && tiles[t].m == 8 ? 2 * tiles[t].most_m : tiles[t].most_m,
-              plain ? &plain_memory : &any_memory, 0, 0, 0, 0, 0);
+              plain ? &plain_memory : &any_memory, 0, 0, 0, 0, 0, 0);
 }
 
 int main(void)

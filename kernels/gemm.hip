@@ -29,13 +29,14 @@
  * 128, for few rows 8 x 64 and 256. On sm_90 the launch's shared memory says
  * which of several tiles of f16 and bf16, or of few rows, a block makes, see
  * gemm.csv.c; any grid is right for each tile, with clusters of any size: a
- * cluster's blocks share the tiles of the last partial round. Nothing is read
- * or written beside the matrices, and nothing where m, n or batch is 0.
+ * cluster's blocks share the tiles of the last partial round. Nothing is
+ * written beside the matrices, and nothing where m, n or batch is 0. Nothing is
+ * read beside them, but on NVIDIA's in the 16 bytes where an element is.
  *
  * gemm_align_* copies [rows, cols] of each matrix of a batch to rows of ld_to
  * elements, with zeros behind cols. ld_to and stride_to are multiples of 8,
- * `to` of 16 bytes. On NVIDIA's the tiles of f16 and bf16 are slow where a row
- * of a or b is not so aligned.
+ * `to` of 16 bytes. On NVIDIA's the larger tiles of f16 and bf16 are slow where
+ * a row of a or b is not so aligned.
  */
 #include "matrix/gemm.h"
 #include "matrix/rows8.h"

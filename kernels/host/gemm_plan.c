@@ -191,6 +191,24 @@ static double time_of_join(const struct choice *c, const kpk_number *cells,
            (double)nbytes * 2 / ((double)cells[c->columns[RATE]].i * c->units);
 }
 
+/* A tile besides its steps, in ns. Where a kernel wants 16 bytes at a time, and
+ * a row of C is not a multiple of them, threads store one or two results at a
+ * time. */
+static double start_of(const struct choice *c, const kpk_number *cells)
+{
+    enum { RESULT_NS = 65 };
+    const uint64_t aligned = (uint64_t)cells[c->columns[ALIGNED]].i;
+    const uint64_t row =
+        (uint64_t)c->product->n * types[c->product->type].nbytes;
+    const double start = (double)cells[c->columns[START_NS]].i;
+
+    if (!aligned || row % aligned == 0)
+        return start;
+    return start + RESULT_NS * (double)cells[c->columns[TILE_M]].i *
+                       (double)cells[c->columns[TILE_N]].i /
+                       (double)cells[c->columns[BLOCK_X]].i;
+}
+
 /* The time of a row's kernel with `splits` splits along K, in ns. */
 static double time_of(const struct choice *c, const kpk_number *cells,
                       uint32_t splits)
@@ -203,7 +221,7 @@ static double time_of(const struct choice *c, const kpk_number *cells,
         (double)most((uint64_t)cells[c->columns[STEP_NS]].i, least);
     const double alone =
         (double)most((uint64_t)cells[c->columns[ALONE_NS]].i, least);
-    const double start = (double)cells[c->columns[START_NS]].i;
+    const double start = start_of(c, cells);
     const double each = (double)div_up(steps_of(c->product), splits);
     const double tiles = tiles_of(c, cells) * splits;
     const double most_tiles = (double)at_once(c, cells);
@@ -248,7 +266,7 @@ static double clustered_time(const struct choice *c, const kpk_number *cells,
     const double all_full = full * (double)cells[c->columns[ROOM]].i;
     const double alone =
         (double)most((uint64_t)cells[c->columns[ALONE_NS]].i, (uint64_t)full);
-    const double start = (double)cells[c->columns[START_NS]].i;
+    const double start = start_of(c, cells);
     const double tiles = tiles_of(c, cells);
     const double rounds = whole(tiles, blocks);
     const double left = rest(tiles, blocks);
@@ -273,6 +291,62 @@ static double clustered_time(const struct choice *c, const kpk_number *cells,
                            (each > alone ? each : alone));
     }
     return with_memory(c, cells, ns);
+}
+
+/* Bytes for a batch of matrices with rows padded to a multiple of `aligned`; 0
+ * if rows of `cols` are such a multiple. */
+static uint64_t aligned_nbytes(uint32_t rows, uint32_t cols, uint32_t batch,
+                               uint32_t size, uint32_t aligned)
+{
+    const uint64_t row = (uint64_t)cols * size;
+    const uint64_t to = (row / aligned + 1) * aligned;
+
+    if (row % aligned == 0)
+        return 0;
+    return (double)to * rows * batch > 1e18 ? UINT64_MAX : to * rows * batch;
+}
+
+/* Copies of operands to aligned rows, behind the sums of splits. */
+struct copies {
+    uint64_t a, b; /* bytes; 0: rows are aligned, or no kernel copies */
+    uint64_t begin;
+    bool fit; /* the workspace has room */
+};
+static struct copies copies_of(const struct choice *c, const kpk_number *cells,
+                               uint32_t splits)
+{
+    const kpk_gemm_product *p = c->product;
+    const uint32_t aligned = (uint32_t)cells[c->columns[ALIGNED]].i;
+    const uint32_t size = types[p->type].nbytes;
+    struct copies copies = {0, 0, 0, true};
+
+    if (!aligned || p->m == 0 || p->n == 0 || p->k == 0 || p->batch == 0)
+        return copies;
+    copies.a = p->trans_a ? aligned_nbytes(p->k, p->m, p->batch, size, aligned)
+                          : aligned_nbytes(p->m, p->k, p->batch, size, aligned);
+    copies.b = p->trans_b ? aligned_nbytes(p->n, p->k, p->batch, size, aligned)
+                          : aligned_nbytes(p->k, p->n, p->batch, size, aligned);
+    /* never 0, because 0 means no copy */
+    copies.begin = (workspace_of(p, splits) / aligned + 1) * aligned;
+    copies.fit = (copies.a == 0 && copies.b == 0) ||
+                 (copies.begin <= c->workspace_nbytes &&
+                  copies.a <= c->workspace_nbytes - copies.begin &&
+                  copies.b <= c->workspace_nbytes - copies.begin - copies.a);
+    return copies;
+}
+
+/* The time of a kernel and of the copies it wants, of `ns` without them. */
+static double time_with_copies(const struct choice *c, const kpk_number *cells,
+                               const struct cost *cost)
+{
+    enum { LAUNCH_NS = 4500, SLOWER = 4 }; /* where rows are not aligned */
+    const struct copies copies = copies_of(c, cells, cost->splits);
+    const double rate = (double)cells[c->columns[RATE]].i * c->units;
+
+    if (!copies.fit)
+        return cost->ns * SLOWER;
+    return cost->ns + LAUNCH_NS * ((copies.a > 0) + (copies.b > 0)) +
+           2 * ((double)copies.a + (double)copies.b) / rate;
 }
 
 static struct cost cost(const struct choice *c, const kpk_number *cells)
@@ -306,6 +380,7 @@ static struct cost cost(const struct choice *c, const kpk_number *cells)
         if (ns < best.ns)
             best = (struct cost){ns, 1, s};
     }
+    best.ns = time_with_copies(c, cells, &best);
     return best;
 }
 
@@ -372,44 +447,17 @@ static char *append(char *to, const char *text)
     return to + n;
 }
 
-/* Bytes for a batch of matrices with rows padded to a multiple of `aligned`; 0
- * if rows of `cols` are such a multiple. */
-static uint64_t aligned_nbytes(uint32_t rows, uint32_t cols, uint32_t batch,
-                               uint32_t size, uint32_t aligned)
+static void plan_copies(const struct choice *c, const kpk_number *cells,
+                        kpk_gemm_plan *plan)
 {
-    const uint64_t row = (uint64_t)cols * size;
-    const uint64_t to = (row / aligned + 1) * aligned;
+    const struct copies copies = copies_of(c, cells, plan->splits);
 
-    if (row % aligned == 0)
-        return 0;
-    return (double)to * rows * batch > 1e18 ? UINT64_MAX : to * rows * batch;
-}
-
-/* Finds room behind the sums of splits for aligned copies. A product of few
- * rows reads its operands too few times for a copy to pay. */
-static void plan_copies(const kpk_gemm_product *p, uint32_t aligned,
-                        uint64_t workspace_nbytes, kpk_gemm_plan *plan)
-{
-    enum { FEW_ROWS = 16 };
-    const uint32_t size = types[p->type].nbytes;
-    const uint64_t a =
-        p->trans_a ? aligned_nbytes(p->k, p->m, p->batch, size, aligned)
-                   : aligned_nbytes(p->m, p->k, p->batch, size, aligned);
-    const uint64_t b =
-        p->trans_b ? aligned_nbytes(p->n, p->k, p->batch, size, aligned)
-                   : aligned_nbytes(p->k, p->n, p->batch, size, aligned);
-    /* never 0, because 0 means no copy */
-    const uint64_t begin =
-        (plan->workspace_nbytes / aligned + 1) * (uint64_t)aligned;
-
-    if (p->m <= FEW_ROWS || p->n == 0 || p->k == 0 || p->batch == 0 ||
-        (a == 0 && b == 0) || begin > workspace_nbytes ||
-        a > workspace_nbytes - begin || b > workspace_nbytes - begin - a)
+    if (!copies.fit || (copies.a == 0 && copies.b == 0))
         return;
-    append(append(plan->align, "gemm_align_"), types[p->type].name);
-    plan->aligned_a = a ? begin : 0;
-    plan->aligned_b = b ? begin + a : 0;
-    plan->workspace_nbytes = begin + a + b;
+    append(append(plan->align, "gemm_align_"), types[c->product->type].name);
+    plan->aligned_a = copies.a ? copies.begin : 0;
+    plan->aligned_b = copies.b ? copies.begin + copies.a : 0;
+    plan->workspace_nbytes = copies.begin + copies.a + copies.b;
 }
 
 /* Limits the grid to most_blocks, whose blocks work on several tiles each. */
@@ -529,9 +577,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                       &plan.join_shape);
     }
     if (st == KPK_OK) {
-        if (cells[c.columns[ALIGNED]].i)
-            plan_copies(product, (uint32_t)cells[c.columns[ALIGNED]].i,
-                        workspace_nbytes, &plan);
+        plan_copies(&c, cells, &plan);
         *out = plan;
     }
     return st;

@@ -483,6 +483,14 @@ static void run(struct kt *t, const struct kt_row *row)
     p.batch = 2, p.splits = 3, p.alpha = 0.5, p.beta = -1, p.bias = true;
     p.grid[0] = p.grid[1] = p.grid[2] = 1;
     run_problem(t, row, &p);
+    if (kind->tile_m == 8) {
+        p = plain("odd rows of many steps", m + 3, 2 * n + 3, 9 * step + 5);
+        p.pad_a = 2, p.lead = 1, p.batch = 2;
+        run_problem(t, row, &p);
+        /* rows of B are aligned, if they lie along N */
+        p.pad_b = 5, p.lead = 0;
+        run_problem(t, row, &p);
+    }
     p = plain("more splits than steps", 2, 3, step + 2);
     p.splits = 5, p.pad_c = 1;
     run_problem(t, row, &p);

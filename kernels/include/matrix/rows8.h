@@ -37,6 +37,9 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
         static_assert(sizeof(lds) <= KPK_ROWS8_OWN_LDS, "beside steps");
         if (Rows8Warpgroups<T, TransB>::fast(g)) /* which waits itself */
             return;
+        meet_launches();
+        Rows8Warpgroups<T, TransB>::unaligned(g, lds);
+        return;
     }
     if constexpr (sizeof(T) > 2) {
         if (CopiedRows<T, TransB>::run(g, lds)) /* so does this */
@@ -44,15 +47,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
     }
 #endif
     wait_for_launch_before();
-#if KPK_WARPGROUPS
-    if constexpr (sizeof(T) == 2) {
-        if (dynamic_lds_nbytes() > 0) {
-            Rows8Warpgroups<T, TransB>::unaligned(g, lds);
-            return;
-        }
-    }
-#endif
-    if constexpr (KPK_SM >= 80 && sizeof(T) == 2) {
+    if constexpr (KPK_SM >= 80 && !KPK_WARPGROUPS && sizeof(T) == 2) {
         /* with blocks enough for narrower tiles each has one */
         if (TransB && gridDim.y > div_up(g.n, rows8_cols)) {
             each_part(g, [&](const GemmPart &part) {
@@ -68,7 +63,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
         each_tile<rows8_rows, rows8_cols, 1, 1>(g, [&](u32 x, u32 y) {
             const Rows8Tile<T> tile(read_again(g), part, x, y, rows8_cols);
 
-            if constexpr (KPK_SM >= 80 && sizeof(T) == 2)
+            if constexpr (KPK_SM >= 80 && !KPK_WARPGROUPS && sizeof(T) == 2)
                 rows8_mma<rows8_cols, TransB>(tile, lds);
 #if KPK_SM >= 80
             else if (sizeof(T) == 4 && TransB && tile.nrows == 1)
@@ -76,7 +71,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 #endif
 #if KPK_WARPGROUPS
             else if constexpr (sizeof(T) == 8 && TransB)
-                rows8_mma_nt<rows8_cols / 16>(tile, lds);
+                rows8_mma<rows8_cols, true>(tile, lds);
             else if constexpr (TransB) /* in half of the registers */
                 rows8_nt_twice(tile);
 #endif

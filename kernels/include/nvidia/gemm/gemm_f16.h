@@ -1,11 +1,12 @@
 /*
  * gemm_f16.h - products of f16 and bf16 on sm_80 and later: tiles whose steps
- * come by copies that run ahead, and others where these cannot be
+ * come by copies that run ahead, and ragged ones where these cannot be
  */
 #pragma once
 
 #include "early.h"
 #include "matrix/gemm_tile.h"
+#include "nvidia/gemm/ragged_tile.h"
 #include "nvidia/gemm/tile_loop.h"
 #if KPK_WARPGROUPS
 #include "nvidia/gemm/tensor_map_tile.h"
@@ -197,37 +198,21 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     }
 #endif
     typedef TileOrder<T, Size, Size> Order;
-    /* The arguments of other_tile(), in LDS. */
-    struct Call {
-        Gemm<T> g;
-        typename Order::Place at;
-    };
-    /*
-     * Operands that are not aligned; and, a result a thread, launches that gave
-     * no LDS. Not inlined, so that its registers are not the usual way's.
-     */
-    static __device__ __noinline__ void other_tile(const Call &call, u8 *lds)
-    {
-        constexpr u32 nbytes = 2 * Size * step_nbytes;
+    typedef RaggedTile<T, !TransA, TransB, Size, 64> Ragged;
 
-        if (dynamic_lds_nbytes() >= 2 * nbytes)
-            gemm_tile<T, TransA, TransB, Size, Size, 2 * Size, step_nbytes>(
-                call.g, call.at.part, call.at.row0, call.at.col0, lds, nbytes);
-        else
-            plain_tile(call);
-    }
-    static DEV_MEMBER void plain_tile(const Call &call)
+    /* Launches that gave no LDS: a result a thread. */
+    static DEV_MEMBER void plain_tile(const Gemm<T> &g,
+                                      const typename Order::Place &at)
     {
-        const Gemm<T> &g = call.g;
-        const GemmPart &part = call.at.part;
+        const GemmPart &part = at.part;
         const T *const a = g.a + (i64)part.b * g.stride_a;
         const T *const b = g.b + (i64)part.b * g.stride_b;
         const GemmOut<T> out(g, part);
 
         NO_UNROLL
         for (u32 i = threadIdx.x; i < Size * Size; i += 2 * Size) {
-            const u32 r = call.at.row0 + i / Size;
-            const u32 c = call.at.col0 + i % Size;
+            const u32 r = at.row0 + i / Size;
+            const u32 c = at.col0 + i % Size;
             typename Gemm<T>::S sum = 0;
 
             if (r >= g.m || c >= g.n)
@@ -242,24 +227,15 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     }
     static DEV_MEMBER void run(const Gemm<T> &g)
     {
-        extern __shared__ __attribute__((aligned(128))) u8 lines[];
-        __shared__ Call call;
         const Order order{g};
 
         if (fast(g))
             return;
-        wait_for_launch_before();
+        meet_launches();
+        if (gemm_by<RaggedTiles<T, Size, 64, Ragged>, Ragged>(g))
+            return;
         NO_UNROLL
-        for (u64 t = order.block(); t < order.count(); t += order.blocks()) {
-            /* by all: if some lanes alone called the division, the compiler
-             * would take all warps that come back from it for split */
-            const typename Order::Place at = order.place(t);
-
-            __syncthreads();
-            if (threadIdx.x == 0)
-                call.g = g, call.at = at;
-            __syncthreads();
-            other_tile(call, lines);
-        }
+        for (u64 t = order.block(); t < order.count(); t += order.blocks())
+            plain_tile(g, order.place(t));
     }
 };

@@ -9,6 +9,10 @@
 #pragma once
 
 #include "matrix/rows8_tile.h"
+#include "nvidia/copy/any_piece.h"
+#if KPK_WARPGROUPS
+#include "nvidia/gemm/rows8_ring.h"
+#endif
 
 /* ---- a warp's steps ---- */
 
@@ -67,15 +71,21 @@ template <> struct AlongNStep<f64> {
 
 /* ---- straight from memory ------------------------------------------- */
 
+/* The blocks that share a tile along K, and this one's number. */
+struct Sharing {
+    u32 ranks, rank;
+};
+
 /*
  * Adds up the warps' sums and stores them. sums[j][i] belongs to row 2 (l%4) +
  * i%2 of A, and to column(j, l/4 + i/2 * 8) of the tile.
  */
 template <u32 groups, typename T, typename S, class Column>
-DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds, const S (&sums)[groups][4],
-                    Column column)
+DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing,
+                    const S (&sums)[groups][4], Column column)
 {
-    constexpr u32 cols = groups * 16, pitch = cols + 4; /* apart in banks */
+    constexpr u32 cols = groups * 16;
+    constexpr u32 pitch = KPK_WARPGROUPS ? cols : cols + 4; /* apart in banks */
     const u32 l = threadIdx.x % 32;
     S *const all = reinterpret_cast<S *>(lds);
 
@@ -87,6 +97,10 @@ DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds, const S (&sums)[groups][4],
             all[(threadIdx.x / 32 * rows8_rows + l % 4 * 2 + i % 2) * pitch +
                 column(j, l / 4 + i / 2 * 8)] = sums[j][i];
     }
+#if KPK_WARPGROUPS
+    rows8_finish(t, all, rows8_rows, constant_log2(cols), rows8_warps,
+                 sharing.ranks, sharing.rank);
+#else
     __syncthreads();
     UNROLL
     for (u32 i = threadIdx.x; i < rows8_rows * cols; i += rows8_threads) {
@@ -98,67 +112,70 @@ DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds, const S (&sums)[groups][4],
             sum += all[(w * rows8_rows + r) * pitch + c];
         t.put(r, c, sum);
     }
-}
-template <typename T> DEV Piece load_words(const T *p)
-{
-    return load_pack<4>(reinterpret_cast<const u32 *>(p));
+#endif
 }
 
 /* columns of B along K: a lane has piece l%4 of every 8th column from l/4 on */
-template <u32 groups, typename T>
-DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds)
+template <u32 groups, bool Aligned, typename T>
+DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
 {
+    typedef AnyPiece<Aligned> Any;
     constexpr u32 cols = 2 * groups; /* of a lane */
     constexpr u32 n = per16<T>::value, pace = rows8_threads / 32 * 4 * n;
     /* pieces on their way */
-    constexpr u32 once = groups == 1 ? 4 : sizeof(T) == 2 ? 2 : 1;
+    constexpr u32 most = groups == 1 ? 4 : sizeof(T) == 2 ? 2 : 1;
+    constexpr u32 once = Aligned || most == 1 ? most : most / 2;
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
-    const bool fast = is_aligned(t.a, 16) && is_aligned(t.b, 16) &&
-                      t.g.lda % n == 0 && t.g.ldb % n == 0;
     const T *const a =
         t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * n);
     const T *b[cols];
     typename Gemm<T>::S sums[groups][4] = {};
-
-    const auto multiply = [&](const Piece(&w)[cols], const Piece &x) {
-        UNROLL
-        for (u32 j = 0; j < groups; j++)
-            AlongKStep<T>::multiply(sums[j], w[2 * j], w[2 * j + 1], x);
-    };
 
     UNROLL
     for (u32 i = 0; i < cols; i++)
         b[i] = t.b +
                ((u64)(t.col0 + min_of(l / 4 + 8 * i, t.ncols - 1)) * t.g.ldb +
                 l % 4 * n);
-    u32 k = t.part.k_begin + threadIdx.x / 32 * 4 * n;
+    /* a lane's columns are 8 apart, and so turned by the same */
+    const u32 turn_a = Any::turn_of(a), turn_b = Any::turn_of(b[0]);
+
     NO_UNROLL
-    for (; fast && k + (once - 1) * pace + 4 * n <= k_end; k += once * pace) {
-        Piece x[once], w[once][cols];
+    for (u32 k = t.part.k_begin + threadIdx.x / 32 * 4 * n; k < k_end;
+         k += once * pace) {
+        Any w[once][cols], x[once];
+        const bool whole = k_end - k >= (once - 1) * pace + 4 * n;
+        const auto left_of = [&](u32 s) {
+            const u32 at = k + s * pace + l % 4 * n;
+
+            return whole ? n : k_end > at ? k_end - at : 0;
+        };
 
         UNROLL
         for (u32 s = 0; s < once; s++) {
             UNROLL
             for (u32 i = 0; i < cols; i++)
-                w[s][i] = load_words(b[i] + k + s * pace);
-            x[s] = load_words(a + k + s * pace);
+                w[s][i].load(b[i] + k + s * pace, left_of(s));
+            x[s].load(a + k + s * pace, left_of(s));
         }
         UNROLL
-        for (u32 s = 0; s < once; s++)
-            multiply(w[s], x[s]);
-    }
-    NO_UNROLL
-    for (; k < k_end; k += pace) {
-        const u32 left = k_end - k > l % 4 * n ? k_end - k - l % 4 * n : 0;
-        Piece x, w[cols];
+        for (u32 s = 0; s < once; s++) {
+            Piece v[cols], row = x[s].get(turn_a);
 
-        UNROLL
-        for (u32 i = 0; i < cols; i++)
-            w[i] = load_piece(b[i] + k, left);
-        x = load_piece(a + k, left);
-        multiply(w, x);
+            UNROLL
+            for (u32 i = 0; i < cols; i++)
+                v[i] = w[s][i].get(turn_b);
+            if (!whole) {
+                UNROLL
+                for (u32 i = 0; i < cols; i++)
+                    v[i] = first_of_piece<T>(v[i], left_of(s));
+                row = first_of_piece<T>(row, left_of(s));
+            }
+            UNROLL
+            for (u32 j = 0; j < groups; j++)
+                AlongKStep<T>::multiply(sums[j], v[2 * j], v[2 * j + 1], row);
+        }
     }
-    rows8_join(t, lds, sums,
+    rows8_join(t, lds, sharing, sums,
                [](u32 j, u32 row) -> u32 { return j * 16 + row; });
 }
 
@@ -166,60 +183,82 @@ DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds)
  * Rows of B along N: a lane has columns 8 (l/4) to 8 (l/4) + 7 of rows 4 (l%4)
  * to 4 (l%4) + 3 of 16, and puts two rows' numbers into a word.
  */
-template <typename T> DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds)
+template <bool AlignedA, bool AlignedB, typename T>
+DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
 {
-    constexpr u32 once = 4, pace = rows8_threads / 2; /* pieces of 16 */
+    typedef AnyPiece<AlignedB> Any;
+    constexpr u32 once = AlignedB ? 4 : 2;
+    constexpr u32 pace = rows8_threads / 2; /* pieces of 16 */
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
     const u32 c = t.col0 + l / 4 * 8;
     const u32 cols = t.g.n > c ? min_of(t.g.n - c, 8u) : 0;
-    const bool fast = is_aligned(t.a, 8) && is_aligned(t.b, 16) &&
-                      t.g.lda % 4 == 0 && t.g.ldb % 8 == 0 && t.g.n % 8 == 0;
     const T *const a =
         t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * 4);
     const T *const b = t.b + ((u64)(l % 4 * 4) * t.g.ldb + (cols ? c : 0));
     f32 sums[4][4] = {};
-    u32 k = t.part.k_begin + threadIdx.x / 32 * 16;
 
     NO_UNROLL
-    for (; fast && k + (once - 1) * pace + 16 <= k_end; k += once * pace) {
-        Piece w[once][4];
+    for (u32 k = t.part.k_begin + threadIdx.x / 32 * 16; k < k_end;
+         k += once * pace) {
+        Any w[once][4];
         Pack<T, 4> x[once];
+        const bool whole = k_end - k >= (once - 1) * pace + 16;
+        const auto has = [&](u32 s, u32 i) {
+            return whole || k + s * pace + l % 4 * 4 + i < k_end;
+        };
 
         UNROLL
         for (u32 s = 0; s < once; s++) {
+            const T *const at = a + k + s * pace;
+
             UNROLL
             for (u32 i = 0; i < 4; i++)
-                w[s][i] = load_words(b + (u64)(k + s * pace + i) * t.g.ldb);
-            x[s] = load_pack<4>(a + k + s * pace);
+                w[s][i].load(b + (u64)(k + s * pace + i) * t.g.ldb,
+                             has(s, i) ? cols : 0);
+            if (AlignedA && whole) {
+                x[s] = load_pack<4>(at);
+                continue;
+            }
+            UNROLL
+            for (u32 i = 0; i < 4; i++) {
+                x[s][i] = T();
+                if (has(s, i))
+                    x[s][i] = at[i];
+            }
         }
         UNROLL
-        for (u32 s = 0; s < once; s++)
-            AlongNStep<T>::multiply(sums, w[s], x[s]);
-    }
-    NO_UNROLL
-    for (; k < k_end; k += pace) {
-        const u32 left = k_end - k > l % 4 * 4 ? k_end - k - l % 4 * 4 : 0;
-        Piece w[4];
-        Pack<T, 4> x = {};
+        for (u32 s = 0; s < once; s++) {
+            Piece v[4];
 
-        UNROLL
-        for (u32 i = 0; i < 4; i++) {
-            w[i] = load_piece(b + (u64)(k + i) * t.g.ldb, i < left ? cols : 0);
-            if (i < left)
-                x[i] = a[k + i];
+            /* 16 rows on, a row is turned by the same */
+            UNROLL
+            for (u32 i = 0; i < 4; i++)
+                v[i] = w[s][i].get(Any::turn_of(b + (u64)i * t.g.ldb));
+            AlongNStep<T>::multiply(sums, v, x[s]);
         }
-        AlongNStep<T>::multiply(sums, w, x);
     }
-    rows8_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
+    rows8_join(t, lds, sharing, sums, [](u32 j, u32 row) -> u32 {
         return row % 8 * 8 + 2 * j + row / 8;
     });
 }
 
 template <u32 cols, bool AlongB, typename T>
-DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds)
+DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds,
+                   const Sharing &sharing = {1, 0})
 {
-    if constexpr (AlongB)
-        rows8_mma_nt<cols / 16>(t, lds);
-    else
-        rows8_mma_nn(t, lds);
+    constexpr u32 n = per16<T>::value;
+    const bool b_aligned = is_aligned(t.b, 16) && t.g.ldb % n == 0;
+
+    if constexpr (AlongB) {
+        if (b_aligned && is_aligned(t.a, 16) && t.g.lda % n == 0)
+            rows8_mma_nt<cols / 16, true>(t, lds, sharing);
+        else
+            rows8_mma_nt<cols / 16, false>(t, lds, sharing);
+    } else if (!b_aligned) {
+        rows8_mma_nn<false, false>(t, lds, sharing);
+    } else if (is_aligned(t.a, 8) && t.g.lda % 4 == 0) {
+        rows8_mma_nn<true, true>(t, lds, sharing);
+    } else {
+        rows8_mma_nn<false, true>(t, lds, sharing);
+    }
 }

@@ -151,33 +151,32 @@ DEV void rows8_finish(const Rows8Tile<T> &t, S *all, u32 rows, u32 log2_cols,
                       u32 slots, u32 ranks, u32 rank)
 {
     const u32 each = rows << log2_cols, cols = 1 << log2_cols;
+    const u32 there = min_of(rows, t.nrows) << log2_cols;
     const auto sum_of_slots = [&](u32 i) {
         S sum = 0;
 
-        NO_UNROLL
-        for (u32 s = 0; s < slots; s++)
-            sum += all[s * each + i];
+        _Pragma("unroll 4") for (u32 s = 0; s < slots; s++) sum +=
+            all[s * each + i];
         return sum;
     };
 
     __syncthreads();
     if (ranks == 1) {
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < each; i += rows8_threads)
+        for (u32 i = threadIdx.x; i < there; i += rows8_threads)
             t.put(i >> log2_cols, i % cols, sum_of_slots(i));
     } else {
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < each; i += rows8_threads)
+        for (u32 i = threadIdx.x; i < there; i += rows8_threads)
             all[i] = sum_of_slots(i);
         cluster_show();
         NO_UNROLL
-        for (u32 i = rank * rows8_threads + threadIdx.x; i < each;
+        for (u32 i = rank * rows8_threads + threadIdx.x; i < there;
              i += rows8_threads * ranks) {
             S sum = 0;
 
-            NO_UNROLL
-            for (u32 r = 0; r < ranks; r++)
-                sum += cluster_read(all + i, r);
+            _Pragma("unroll 4") for (u32 r = 0; r < ranks; r++) sum +=
+                cluster_read(all + i, r);
             t.put(i >> log2_cols, i % cols, sum);
         }
         cluster_meet();

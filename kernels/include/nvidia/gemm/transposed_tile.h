@@ -95,21 +95,39 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
 #undef TILE
         return false;
     }
-    /* Computes operands that warpgroup tiles cannot take, in the grid made for
-     * such tiles. */
+    /* Ragged products of any number of rows, if the launch asks for it: blocks
+     * of more warps than gemm_*_m64 has. */
+    template <u32 Rows, u32 WarpRows>
+    static DEV_MEMBER bool ragged(const Gemm<T> &g)
+    {
+        typedef RaggedTile<T, true, TransB, Rows, 64, WarpRows> Tile;
+
+        return dynamic_lds_nbytes() ==
+                   KPK_RAGGED_LDS(Rows, Rows == 64 ? KPK_RAGGED_MORE : 0) &&
+               gemm_by<RaggedTiles<T, Rows, 64, Tile>, Tile>(g);
+    }
+    /* All that warpgroup tiles cannot take, and launches without LDS. */
     static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
     {
-        constexpr u32 cols = TransB ? narrow_cols : rows8_cols;
-        typedef TileOrder<T, rows8_rows, cols> Order;
-        const Order order{g};
+        if (ragged<128, 32>(g) || ragged<64, 16>(g))
+            return;
+
+        constexpr u32 unit = TransB ? narrow_cols : rows8_cols;
 
         NO_UNROLL
-        for (u64 t = Order::block(); t < order.count(); t += Order::blocks()) {
-            const typename Order::Place p = order.place(t);
+        for (Rows8Turns<T> turns(g, rows8_cols, unit); turns.at < turns.count;
+             turns.at += clusters()) {
+            GemmPart part;
+            const Rows8Tile<T> t = turns.tile(part);
+            const Sharing sharing = {turns.ranks, turns.rank};
 
-            rows8_mma<cols, TransB>(Rows8Tile<T>(g, p.part, p.row0 / rows8_rows,
-                                                 p.col0 / cols, cols),
-                                    lds);
+            if constexpr (TransB) {
+                if (turns.width == narrow_cols) {
+                    rows8_mma<narrow_cols, true>(t, lds, sharing);
+                    continue;
+                }
+            }
+            rows8_mma<rows8_cols, TransB>(t, lds, sharing);
         }
     }
 };
