@@ -517,7 +517,7 @@ KPACK_CUDA_TARGET = --cuda-gpu-arch=sm_$(1) --cuda-feature=+ptx$(call KPACK_PTX_
 # the one that is right. Not every clang has the option.
 KPACK_PTX_SQRT = -mllvm --nvvm-reflect-add=__CUDA_PREC_SQRT=1
 KPACK_HAS_PTX_SQRT = $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1)
-KPACK_PTXFLAGS = $(KPACK_CUDA_FLAGS) -S -O3 $(if $(KPACK_HAS_PTX_SQRT),$(KPACK_PTX_SQRT))
+KPACK_PTXFLAGS = $(KPACK_CUDA_FLAGS) -S -O3 -fno-verbose-asm $(if $(KPACK_HAS_PTX_SQRT),$(KPACK_PTX_SQRT))
 
 KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: \
   give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
