@@ -10,8 +10,6 @@
  * A sum keeps its order: of a block's B slots (fast.h) a thread of rank r has
  * r, r + B / 2^log, r + 2 * B / 2^log ..., 2^log of them in all, so the first
  * log steps of the tree are its own, and LDS does the rest.
- *
- * On sm_NN nothing of this is used: no card has run it.
  */
 #pragma once
 
@@ -61,7 +59,7 @@ struct columns {
         const u32 threads = blockDim.x;
         const u32 others = (1u << log) - 1;
 
-        if (KPK_NVIDIA || num_dims < 2)
+        if (num_dims < 2)
             return false;
         outputs = all;
         step = *stride;
