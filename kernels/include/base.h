@@ -56,6 +56,14 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define DEV static __device__ __forceinline__
 /* An inlined member function. */
 #define DEV_MEMBER __device__ __forceinline__
+/* A member function that NVIDIA's kernels call: a module's PTX, which the
+ * driver compiles on the user's machine, has it once. On AMD's it is inlined.
+ */
+#if KPK_NVIDIA
+#define DEV_MEMBER_CALLED __device__ __noinline__
+#else
+#define DEV_MEMBER_CALLED DEV_MEMBER
+#endif
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
 /*
  * A kernel of which n blocks of 1024 threads fit a multiprocessor of sm_NN: the

@@ -167,6 +167,10 @@ static const struct conv_case cases_1d[] = {
     {"matrix, long", 1, 1, 70, 1, 1440, 1, 40, 1, 0, 1, 0, N, N, 0, 1024, 0, 0},
     {"advised", 2, 24, 40, 1, 333, 1, 3, 2, 5, 2, 0, N, N, 0, ADVISED, 0, 0},
     {"advised, 1", 2, 24, 40, 1, 320, 1, 1, 1, 0, 1, 0, N, N, 0, ADVISED, 0, 0},
+    {"advised, patches", 2, 3, 33, 1, 700, 1, 80, 4, 0, 1, 0, N, N, 0, ADVISED,
+     0, 0},
+    {"advised, s > k", 2, 24, 40, 1, 90, 1, 3, 4, 1, 1, 2, N, N, 0, ADVISED, 0,
+     0},
 };
 static const struct conv_case cases_2d[] = {
     {"k=1", 1, 1, 1, 5, 7, 1, 1, 1, 0, 1, 0, N, N, 0, 1024, 1, 0},
@@ -215,6 +219,12 @@ static const struct conv_case cases_2d[] = {
     {"advised, 7x7", 5, 33, 35, 7, 7, 1, 1, 1, 0, 1, 0, N, N, 0, ADVISED, 0, 0},
     {"advised, gaps", 2, 24, 33, 15, 17, 1, 1, 2, 0, 1, 0, N, N, 0, ADVISED, 0,
      0},
+    {"advised, patches", 2, 3, 33, 50, 58, 10, 8, 8, 0, 1, 0, N, N, 0, ADVISED,
+     0, 0},
+    {"advised, s > k", 2, 24, 33, 9, 7, 2, 1, 3, 1, 1, 1, N, N, 0, ADVISED, 0,
+     0},
+    {"advised, s=2 k=4", 1, 24, 33, 9, 17, 4, 4, 2, 1, 1, 0, T, S, 0, ADVISED,
+     0, 1},
     {"advised, wide", 1, 16, 9, 3, 700, 3, 3, 1, 1, 1, 0, N, N, 0, ADVISED, 0,
      0},
     {"advised, inf", 1, 20, 40, 9, 11, 3, 3, 1, 1, 1, 0, N, N, 0, ADVISED, 0,

@@ -23,7 +23,7 @@
 
 #include "conv/implicit_gemm.h"
 #include "conv/split_terms.h"
-#if KPK_NVIDIA && KPK_CONV_MATRIX
+#if KPK_SM >= 80
 #include "nvidia/conv/conv_1x1.h"
 #include "nvidia/conv/conv_slab.h"
 #endif
@@ -248,21 +248,41 @@ DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
 }
 
 #if KPK_CONV_MATRIX
-#if KPK_NVIDIA
-/* Not inlined, so that its registers do not add to the other ways'. */
-template <typename T>
-static __device__ __noinline__ void run_matrix(ConvMatrix<T> matrix,
-                                               TileBlocks blocks)
-#else
 template <typename T>
 DEV void run_matrix(const ConvMatrix<T> &matrix, const TileBlocks &blocks)
-#endif
 {
     matrix.run(blocks);
 }
 #endif
 
-#if KPK_NVIDIA && KPK_CONV_MATRIX
+#if KPK_NVIDIA
+/* A block's LDS: one object for all kernels of a type, so that they share
+ * functions. The launch's LDS follows `lds`. */
+template <typename T> struct ConvLds {
+    static constexpr bool is_slab =
+        KPK_SM >= 80 && traits<T>::is_float && sizeof(T) <= 4;
+    static constexpr u32 nbytes = is_slab ? slab_bytes
+                                  : traits<T>::is_float
+                                      ? image_bytes + filter_bytes
+                                      : 16;
+
+    Work work[1];
+    u32 way;
+#if KPK_SM >= 80
+    typename ConvPlan<T>::Shape shape;
+#endif
+    alignas(128) u8 lds[nbytes];
+};
+
+template <typename T> DEV ConvLds<T> &conv_lds()
+{
+    __shared__ ConvLds<T> lds;
+
+    return lds;
+}
+#endif
+
+#if KPK_SM >= 80
 /* Each way is a function, so that its registers do not add to the other
  * ways'. */
 template <typename T>
@@ -273,26 +293,26 @@ static __device__ __noinline__ void run_rows(typename ConvPlan<T>::Shape &shape,
         blocks);
 }
 
-template <typename T>
+template <bool Transposed, typename T>
 static __device__ __noinline__ void run_slab(typename ConvPlan<T>::Shape &shape,
                                              u32 lds, TileBlocks blocks)
 {
-    ConvSlab<T>{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}.run(
-        blocks);
+    ConvSlab<Transposed, T>{
+        {shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}
+        .run(blocks);
 }
-#endif
 
-#if KPK_NVIDIA && KPK_CONV_MATRIX
-/* By matrix instructions, if a tile of conv_plan.h can make it. lds: lds_nbytes
- * that the launch's LDS follows. */
-template <typename T>
+/* By matrix instructions, if a tile of conv_plan.h can make it. Inlined: as an
+ * argument each thread would have the convolution in its stack. */
+template <bool Transposed, typename T>
 DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
-                 const T *w, T *y, typename ConvPlan<T>::Shape &shape, u8 *lds,
-                 u32 lds_nbytes)
+                 const T *w, T *y)
 {
     LDS_BYTES(more_lds);
-    const u32 at_lds = (u32)__cvta_generic_to_shared(lds);
-    u32 end = at_lds + lds_nbytes;
+    ConvLds<T> &all = conv_lds<T>();
+    typename ConvPlan<T>::Shape &shape = all.shape;
+    const u32 at_lds = (u32)__cvta_generic_to_shared(all.lds);
+    u32 end = at_lds + ConvLds<T>::nbytes;
 
     /* compilers may take two objects' addresses to differ */
     asm("" : "+r"(end));
@@ -301,13 +321,13 @@ DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                          : 0;
 
     if (threadIdx.x < ConvPlan<T>::planners)
-        ConvPlan<T>::plan(v, x, w, y, lds_nbytes + more, shape);
+        ConvPlan<T>::plan(v, x, w, y, ConvLds<T>::nbytes + more, shape);
     __syncthreads();
     if (ConvPlan<T>::takes(shape)) {
-        if (shape.direct)
+        if (!Transposed && shape.direct)
             run_rows<T>(shape, at_lds, blocks);
         else
-            run_slab<T>(shape, at_lds, blocks);
+            run_slab<Transposed, T>(shape, at_lds, blocks);
         return true;
     }
     __syncthreads();
@@ -315,6 +335,87 @@ DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
 }
 #endif
 
+#if KPK_NVIDIA
+/* A way without matrix instructions. Each is a function, so that their
+ * registers do not add up, and that PTX has it once for all kernels of a type.
+ */
+template <u32 way, typename T>
+static __device__ __noinline__ void fma_way(TileBlocks blocks, const T *x,
+                                            const T *w, T *y)
+{
+    using A = sum_t<T>;
+    constexpr bool is_wide = sizeof(A) == 8;
+    constexpr bool is_small = way == by_small_tiles;
+    constexpr u32 PX = is_small ? 1 : is_wide ? 2 : 4;
+    constexpr u32 OC = is_small || is_wide ? 4 : 8;
+    ConvLds<T> &all = conv_lds<T>();
+    Work &at = all.work[opaque_zero()];
+    A *const image = reinterpret_cast<A *>(all.lds);
+    const u32 block = blocks.number, nblocks = blocks.count;
+
+    if constexpr (way == by_far_points)
+        conv_by_points<u64, i64>(blocks, at.v, x, w, y);
+    else if constexpr (way == by_points)
+        conv_by_points<u32, i32>(blocks, at.v, x, w, y);
+    else if constexpr (way == by_lanes)
+        ConvLanes<T>{at, x, w, y, block, nblocks}.run();
+    else if constexpr (way == by_split_tiles)
+        ConvSplit<T, PX / 2, OC>{at, x, w, y, image, block, nblocks}.run();
+    else
+        ConvTile<T, PX, OC>{at,    x,
+                            w,     y,
+                            image, reinterpret_cast<A *>(all.lds + image_bytes),
+                            block, nblocks}
+            .run();
+}
+
+/*
+ * Without matrix instructions, which make most convolutions. `at` has begun.
+ * The compiler of PTX takes time for each way of each kernel: f64 has all of
+ * them, and integers, which few convolve, the simplest.
+ */
+template <typename T>
+DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
+{
+    constexpr bool is_wide = sizeof(sum_t<T>) == 8;
+    ConvLds<T> &all = conv_lds<T>();
+    Work &at = all.work[opaque_zero()];
+    u32 &way = all.way;
+
+    if (threadIdx.x == 0) {
+        way = by_far_points;
+        if (blockDim.x % lanes == 0 && at.v.is_small()) {
+            at.shape_tiles(is_wide ? 2 : 4, is_wide ? 4 : 8);
+            way = at.choose_way();
+            if (!is_wide && (way == by_split_tiles || way == by_lanes))
+                way = by_small_tiles;
+            if (!traits<T>::is_float)
+                way = at.outputs() < 1ull << 31 ? by_points : by_far_points;
+        }
+        if (way == by_small_tiles)
+            at.shape_tiles(1, 4);
+        if (way == by_split_tiles)
+            at.shape_split_tiles(1, 4);
+    }
+    __syncthreads();
+    if (way == by_far_points)
+        fma_way<by_far_points>(blocks, x, w, y);
+    if (way == by_points)
+        fma_way<by_points>(blocks, x, w, y);
+    if constexpr (is_wide) {
+        if (way == by_lanes)
+            fma_way<by_lanes>(blocks, x, w, y);
+        if (way == by_split_tiles)
+            fma_way<by_split_tiles>(blocks, x, w, y);
+    }
+    if constexpr (traits<T>::is_float) {
+        if (way == by_small_tiles)
+            fma_way<by_small_tiles>(blocks, x, w, y);
+        if (way == by_large_tiles)
+            fma_way<by_large_tiles>(blocks, x, w, y);
+    }
+}
+#else
 /* By FMA. at has begun; way: LDS. */
 template <typename T, typename A>
 DEV void by_fma(const TileBlocks &blocks, Work &at, u32 &way, const T *x,
@@ -354,35 +455,18 @@ DEV void by_fma(const TileBlocks &blocks, Work &at, u32 &way, const T *x,
         conv_by_points<u32, i32>(blocks, at.v, x, w, y);
     }
 }
+#endif
 
 /* Transposed is v.transposed as a constant, where it selects the code. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
                   const T *w, T *y)
 {
-    using A = sum_t<T>;
-#if KPK_CONV_MATRIX && KPK_NVIDIA
-    constexpr bool by_slab =
-        traits<T>::is_float && sizeof(T) <= 4 && !Transposed;
-    constexpr u32 lds_nbytes =
-        by_slab ? slab_bytes : image_bytes + filter_bytes;
-    /* one object, so that the launch's LDS follows `lds`; for by_slab alone */
-    struct Fixed {
-        Work work[1];
-        u32 way;
-        typename ConvPlan<T>::Shape shape;
-        alignas(128) u8 lds[lds_nbytes];
-    };
-    __shared__ Fixed fixed;
-    alignas(128) __shared__ u8 other_lds[lds_nbytes];
-    __shared__ Work other_work[1];
-    __shared__ u32 other_way;
-    u8 *const lds = by_slab ? fixed.lds : other_lds;
-    u32 &way = by_slab ? fixed.way : other_way;
-    Work &at = (by_slab ? fixed.work : other_work)[opaque_zero()];
-    A *const image = reinterpret_cast<A *>(lds);
-    A *const filter = reinterpret_cast<A *>(lds + image_bytes);
+#if KPK_NVIDIA
+    ConvLds<T> &all = conv_lds<T>();
+    Work &at = all.work[opaque_zero()];
 #else
+    using A = sum_t<T>;
 #if KPK_CONV_MATRIX
     constexpr u32 lds_nbytes = image_bytes + filter_bytes;
     alignas(16) __shared__ u8 lds[lds_nbytes];
@@ -400,9 +484,9 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
 
     if (v.x.b == 0 || v.w.outputs == 0 || v.h_out == 0 || v.w_out == 0)
         return;
-#if KPK_NVIDIA && KPK_CONV_MATRIX
-    if constexpr (by_slab) {
-        if (by_plan(blocks, v, x, w, y, fixed.shape, lds, lds_nbytes))
+#if KPK_SM >= 80
+    if constexpr (ConvLds<T>::is_slab) {
+        if (by_plan<Transposed>(blocks, v, x, w, y))
             return;
     }
 #endif
@@ -421,5 +505,9 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     }
 #endif
     __syncthreads();
+#if KPK_NVIDIA
+    by_fma(blocks, x, w, y);
+#else
     by_fma(blocks, at, way, x, w, y, image, filter);
+#endif
 }

@@ -29,7 +29,8 @@ enum {
     by_split_tiles,
     by_small_tiles,
     by_large_tiles,
-    by_matrix
+    by_matrix,
+    by_far_points /* beyond 32 bits */
 };
 
 struct Conv {
@@ -65,6 +66,13 @@ struct Conv {
 
         return length < half && outputs < half && k < half &&
                (outputs + 2048) * stride < half && (k + 2048) * dilation < half;
+    }
+    /* whether the image has all taps of all positions, if not transposed */
+    DEV_MEMBER bool is_inside() const
+    {
+        return padding == 0 &&
+               (h_out - 1) * stride + (w.kh - 1) * dilation < x.h &&
+               (w_out - 1) * stride + (w.kw - 1) * dilation < x.w;
     }
     /* outputs of an axis are spread over so many Axis */
     DEV_MEMBER u64 remainders_h() const
@@ -208,7 +216,7 @@ struct Work {
         ww = (u32)v.w.sw;
     }
     /* tiles for groups of 32 lanes, a lane PX positions by OC channels */
-    DEV_MEMBER void shape_tiles(u32 PX, u32 OC)
+    DEV_MEMBER_CALLED void shape_tiles(u32 PX, u32 OC)
     {
         const u32 whole = 1u << log2_of(blockDim.x / lanes); /* that work */
         const u32 by =
@@ -220,7 +228,7 @@ struct Work {
         shape_tiles_of(position_groups * lanes * PX, by * OC);
     }
     /* splits a tile's terms among groups, while each group has enough terms */
-    DEV_MEMBER void shape_split_tiles(u32 PX, u32 OC)
+    DEV_MEMBER_CALLED void shape_split_tiles(u32 PX, u32 OC)
     {
         constexpr u64 enough_terms = 16;
         const u32 whole = 1u << log2_of(blockDim.x / lanes);
@@ -250,13 +258,17 @@ struct Work {
         tiles = tiles_w * tiles_h * tiles_b * tiles_o * v.remainders_h() *
                 v.remainders_w();
     }
+    DEV_MEMBER u64 outputs() const
+    {
+        return v.x.b * v.w.outputs * v.h_out * v.w_out;
+    }
     /*
      * Large tiles, if they are enough to fill a GPU. Else a tile's terms are
      * split or, with too few channels for a split, its outputs spread thinner.
      * Outputs at a few positions are a matrix times a vector. Outputs of a few
      * terms each take no tiles.
      */
-    DEV_MEMBER u32 choose_way() const
+    DEV_MEMBER_CALLED u32 choose_way() const
     {
         constexpr u64 enough_tiles = 128, few_positions = 16, few_terms = 32,
                       few_channels = 4;
@@ -275,7 +287,7 @@ struct Work {
                    : by_small_tiles;
     }
     /* finds the tile's place, and the axes for its outputs */
-    DEV_MEMBER void place_tile(u64 tile)
+    DEV_MEMBER_CALLED void place_tile(u64 tile)
     {
         i0w = (i32)(take(tile, tiles_w) << log_w);
         i0h = (i32)(take(tile, tiles_h) << log_h);
@@ -284,7 +296,7 @@ struct Work {
         aw = v.axis_w<i32>(take(tile, v.remainders_w()));
         ah = v.axis_h<i32>(tile);
     }
-    DEV_MEMBER void begin_tile(u64 tile, u32 image_most, u32 filter_most)
+    DEV_MEMBER_CALLED void begin_tile(u64 tile, u32 image_most, u32 filter_most)
     {
         place_tile(tile);
         taps_h = min_of((u32)ah.taps, 1024u);
@@ -323,7 +335,7 @@ struct Work {
         channels_at_once = div_up((u32)v.x.c, pieces);
         nc = channels_at_once;
     }
-    DEV_MEMBER void next_piece(u32 image_most, u32 filter_most)
+    DEV_MEMBER_CALLED void next_piece(u32 image_most, u32 filter_most)
     {
         c0 += nc;
         nc = min_of(channels_at_once, (u32)v.x.c - c0);

@@ -7,8 +7,8 @@
  * the units of matrix/unit.h, along k in steps of 128 bytes. The kernel is
  * loaded like gemm's operands. A lane loads the image elements of its positions
  * for a few k; neighbouring lanes have neighbouring positions. An element
- * outside the image gets an offset behind the end of x and reads as zero: AMD's
- * buffers give zeros there by themselves.
+ * outside the image gets an offset behind the end of x: AMD's buffers give
+ * zeros there.
  *
  * Zeros for padding are the same as dropped terms unless a kernel element is
  * infinite or NaN. Then the sum is NaN: such outputs are computed again, term
@@ -17,12 +17,13 @@
 #pragma once
 
 #include "conv/image_tile.h"
-#if !KPK_NVIDIA || KPK_SM >= 80
+#if !KPK_NVIDIA
 #include "matrix/gemm_tile.h"
 #endif
 
+/* NVIDIA's have conv_slab.h in place of this. */
 #if KPK_NVIDIA
-#define KPK_CONV_MATRIX (KPK_SM >= 80)
+#define KPK_CONV_MATRIX 0
 #elif __has_builtin(__builtin_amdgcn_make_buffer_rsrc) && (KPK_MFMA || KPK_WMMA)
 #define KPK_CONV_MATRIX 1
 #else
@@ -32,30 +33,6 @@
 #if KPK_CONV_MATRIX
 
 constexpr u32 buffer_end = 0x80000000u;
-
-#if KPK_NVIDIA
-
-typedef const u8 *ImageBuffer;
-
-DEV ImageBuffer image_buffer(const void *base)
-{
-    return static_cast<const u8 *>(base);
-}
-
-template <typename T>
-DEV T load_buffer(ImageBuffer image, u32 offset, u32 uniform_offset)
-{
-    return offset < buffer_end
-               ? *reinterpret_cast<const T *>(image + (offset + uniform_offset))
-               : T{};
-}
-
-DEV u32 lane_value(u32 v, u32 lane)
-{
-    return __shfl_sync(0xffffffffu, v, (int)lane);
-}
-
-#else
 
 /* A read of it behind 2^31 - 1 bytes gives zero. */
 typedef __amdgpu_buffer_rsrc_t ImageBuffer;
@@ -88,8 +65,6 @@ DEV u32 lane_value(u32 v, u32 lane)
 {
     return (u32)__builtin_amdgcn_readlane((int)v, (int)lane);
 }
-
-#endif
 
 DEV u64 uniform64(u64 v)
 {
@@ -177,7 +152,7 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
     /* Whether `outside` has a bit for each tap. */
     DEV_MEMBER bool is_listed() const
     {
-        return KPK_NVIDIA || taps <= most_taps;
+        return taps <= most_taps;
     }
     /* n / d is n * inverse(d) / 2^32 for n * d < 2^32 */
     static DEV_MEMBER u32 inverse(u32 d)
@@ -245,14 +220,6 @@ template <typename T> struct ConvMatrix {
     T *RESTRICT y;
     u8 *lds;
 
-    /* Whether the image has all taps of all positions. */
-    static DEV_MEMBER bool is_inside(const Conv &v)
-    {
-        return v.padding == 0 &&
-               (v.h_out - 1) * v.stride + (v.w.kh - 1) * v.dilation < v.x.h &&
-               (v.w_out - 1) * v.stride + (v.w.kw - 1) * v.dilation < v.x.w;
-    }
-
     /* Whether there are tiles enough, and offsets fit; for one thread to ask.
      */
     static DEV_MEMBER bool takes(const Conv &v)
@@ -268,9 +235,9 @@ template <typename T> struct ConvMatrix {
                           v.dilation * (v.w.kh * v.x.sh + v.w.kw * v.x.sw);
 
         return blockDim.x == threads && v.is_small() &&
-               (taps <= most_taps || (!KPK_NVIDIA && is_inside(v))) &&
-               terms >= least_terms && terms * taps < 1ull << 31 &&
-               positions < 1ull << 30 && reach * sizeof(T) < 1ull << 31 &&
+               (taps <= most_taps || v.is_inside()) && terms >= least_terms &&
+               terms * taps < 1ull << 31 && positions < 1ull << 30 &&
+               reach * sizeof(T) < 1ull << 31 &&
                v.w.so * M * sizeof(T) < 1ull << 31 &&
                images * plane * v.w.outputs < 1ull << 31 &&
                v.x.b * v.w.outputs < 1ull << 31 &&

@@ -1,17 +1,21 @@
 /*
- * conv_1x1.h - convolutions whose kernels have one element
+ * conv_1x1.h - convolutions whose inputs are copied to LDS as they lie
  *
- * y = w x for each image, its positions side by side: no input is moved, rows
- * of positions are copied and multiplied as they lie. A ring of stages of some
- * channels each is filled ahead, across tiles where LDS has room for a tile's
- * sums beside the ring.
+ * Kernels of one element: y = w x for each image, its positions side by side.
+ * Rows of positions are copied.
+ *
+ * Patches, as in vision transformers: y = w x, where a row of x is a position's
+ * window. A window's rows are copied, side by side like a row of the kernel.
+ *
+ * A ring of stages of some terms each is filled ahead, across tiles where LDS
+ * has room for a tile's sums beside the ring.
  */
 #pragma once
 
 #include "nvidia/conv/conv_tiles.h"
 
-template <typename T> struct ConvRows : ConvTiles<T> {
-    CONV_TILES
+template <typename T> struct ConvRows : ConvTiles<false, T> {
+    CONV_TILES(false)
 
     using typename Tiles::Feed;
     static constexpr u32 turns = Plan::most_turns;
@@ -34,6 +38,8 @@ template <typename T> struct ConvRows : ConvTiles<T> {
             number < at.tiles ? min_of(tile.p0 + at.positions(), at.count) : 0;
         tile.image = tile.p0 / plane;
         tile.first = tile.p0 - tile.image * plane;
+        tile.h_out = tile.first / (u32)at.v.w_out;
+        tile.w_out = tile.first - tile.h_out * (u32)at.v.w_out;
     }
     template <u32 n>
     static DEV_MEMBER void copy_grain(u32 to, const u8 *from, bool there)
@@ -49,7 +55,7 @@ template <typename T> struct ConvRows : ConvTiles<T> {
         const u32 log_n = log_grains(), first = threadIdx.x >> log_n;
         const u32 grain = threadIdx.x & ((1u << log_n) - 1);
         const u32 channels = row_channels << at.log_blocks;
-        const u32 left = (u32)at.v.x.c - c, step = threads >> log_n;
+        const u32 left = at.terms - c, step = threads >> log_n;
         const u64 down = (at.v.x.sc * sizeof(T)) * step;
         const u32 down_lds = at.pitch * step;
         const u32 by = grain * (n / (u32)sizeof(T));
@@ -81,55 +87,109 @@ template <typename T> struct ConvRows : ConvTiles<T> {
             to += down_lds;
         }
     }
+    /* the place in LDS of byte k of a row of 32 << log_blocks bytes of terms;
+     * rows of all outputs, or of all positions, are 32 bytes apart */
+    static DEV_MEMBER u32 term_at(u32 row, u32 k, u32 step_nbytes)
+    {
+        return k / 32 * step_nbytes + row * 32 +
+               (k / 16 % 2 ^ (row >> 2 & 1)) * 16 + k % 16;
+    }
+    template <u32 n>
     DEV_MEMBER void copy_kernel(const Tile &tile, u32 c, u32 lds_to) const
     {
-        const u32 log_n = 1 + at.log_blocks, rows = threads >> log_n;
+        constexpr u32 each = n / (u32)sizeof(T);
+        const u32 log_n = 5 - constant_log2(n) + at.log_blocks;
+        const u32 rows = threads >> log_n;
         const u32 piece = threadIdx.x & ((1u << log_n) - 1);
         const u32 first = threadIdx.x >> log_n;
         const u32 end = min_of(1u << at.log_m, (u32)at.v.w.outputs - tile.o0);
-        const u32 to = lds_to + piece / 2 * at.step_nbytes();
         const u64 down = at.v.w.so * sizeof(T) * rows;
-        const bool some = c + piece * n16 < (u32)at.v.x.c;
+        const bool some = c + piece * each < at.terms;
         const u8 *it = reinterpret_cast<const u8 *>(
-            at.w + (tile.o0 + first) * at.v.w.so + c + piece * n16);
+            at.w + (tile.o0 + first) * at.v.w.so + c + piece * each);
 
         NO_UNROLL
         for (u32 o = first; o < end; o += rows) {
-            async_copy_part(to + o * 32 + (piece % 2 ^ (o >> 2 & 1)) * 16,
-                            some ? it : reinterpret_cast<const u8 *>(at.w),
-                            some ? 16 : 0);
+            copy_grain<n>(lds_to + term_at(o, piece * n, at.step_nbytes()),
+                          some ? it : reinterpret_cast<const u8 *>(at.w), some);
             it += down;
         }
     }
+    /* The windows of the tile's positions, like rows of the kernel. */
+    template <u32 n>
+    DEV_MEMBER void copy_patches(const Tile &tile, u32 c, u32 lds_to) const
+    {
+        const u32 log_n = 5 - constant_log2(n) + at.log_blocks;
+        const u32 piece = threadIdx.x & ((1u << log_n) - 1);
+        const u32 k = c + piece * (n / (u32)sizeof(T));
+        const u32 channel = k / at.taps, tap = k - channel * at.taps;
+        const u32 kw = (u32)at.v.w.kw, row = tap / kw;
+        const bool some = k < at.terms;
+        const u32 stride = (u32)at.v.stride;
+        const T *const from =
+            at.x + tile.image * at.v.x.sb + channel * at.v.x.sc +
+            row * (u32)at.v.dilation * at.v.x.sh + (tap - row * kw);
+
+        NO_UNROLL
+        for (u32 e = threadIdx.x >> log_n; e < at.positions();
+             e += threads >> log_n) {
+            const u32 down = Plan::quotient(tile.w_out + e, at.by_w_out);
+            const u32 h = tile.h_out + down;
+            const u32 images = Plan::quotient(h, at.by_h_out);
+            const u32 column = tile.w_out + e - down * at.by_w_out.d;
+            const T *const it =
+                from + images * at.v.x.sb +
+                (h - images * at.by_h_out.d) * stride * at.v.x.sh +
+                column * stride;
+
+            /* as for rows: old LDS behind the last position */
+            if (tile.p0 + e >= at.count)
+                return;
+            copy_grain<n>(lds_to + term_at(e, piece * n, at.pitch),
+                          reinterpret_cast<const u8 *>(some ? it : at.x), some);
+        }
+    }
+    template <u32 n>
+    DEV_MEMBER void copy_x(const Tile &tile, u32 c, u32 lds_to) const
+    {
+        if (at.patches)
+            copy_patches<n>(tile, c, lds_to);
+        else
+            copy_rows<n>(tile, c, lds_to);
+    }
     /* Addresses are worked out anew for each stage: while products are made, no
      * registers are free to keep them. */
-    DEV_MEMBER void copy_stage(const Feed &feed) const
+    DEV_MEMBER void copy_stage(const Feed &feed, bool held) const
     {
         const Tile &tile = at.tile[feed.tile % turns];
 
-        if (tile.end != 0) {
+        if (tile.end != 0 && !held) {
             const u32 to = (u32)__cvta_generic_to_shared(
                 lds + at.ring_at + feed.slot * at.stage_nbytes);
             const u32 to_x = to + (at.step_nbytes() << at.log_blocks);
 
-            copy_kernel(tile, feed.c, to);
-            if (at.log_grain == 4)
-                copy_rows<16>(tile, feed.c, to_x);
-            else if (at.log_grain == 3)
-                copy_rows<8>(tile, feed.c, to_x);
+            if (at.log_kernel_grain == 4)
+                copy_kernel<16>(tile, feed.c, to);
             else
-                copy_rows<4>(tile, feed.c, to_x);
+                copy_kernel<4>(tile, feed.c, to);
+            if (at.log_grain == 4)
+                copy_x<16>(tile, feed.c, to_x);
+            else if (at.log_grain == 3)
+                copy_x<8>(tile, feed.c, to_x);
+            else
+                copy_x<4>(tile, feed.c, to_x);
         }
         async_copies_end();
     }
     /* For one thread. A tile is known before it is fed: it is read one barrier
      * later at the soonest. */
     DEV_MEMBER void advance(const TileBlocks &blocks, const Feed &from,
-                            Feed &to) const
+                            Feed &to, bool held) const
     {
-        u32 tile = from.tile, c = from.c + (row_channels << at.log_blocks);
+        u32 tile = from.tile;
+        u32 c = from.c + (held ? 0 : row_channels << at.log_blocks);
 
-        if (c >= (u32)at.v.x.c) {
+        if (c >= at.terms) {
             c = 0;
             if (at.tile[tile % turns].end != 0)
                 tile++;
@@ -142,65 +202,92 @@ template <typename T> struct ConvRows : ConvTiles<T> {
     }
     DEV_MEMBER void run(const TileBlocks &blocks) const
     {
-        u32 turn = 0, odd = 0;
+        u32 turn = 0, odd = 0, c = 0, ahead = at.ring_stages - 1;
+        const bool shares = at.ring_at == 0;
+        f32 sums[2][2][2][4] = {};
 
+        if (blocks.number >= at.tiles)
+            return;
         if (threadIdx.x == 0) {
             begin_rows(blocks.number, at.tile[0]);
             begin_rows(blocks.number + blocks.count, at.tile[1]);
             at.feed[0] = Feed{0, 0, 0};
         }
         NO_UNROLL
-        for (u32 i = 1; i < at.ring_stages; i++) {
+        for (bool more = true; more; odd ^= 1) {
+            if (ahead == 0)
+                wait_for_stage();
             __syncthreads();
-            copy_stage(at.feed[odd]);
-            if (threadIdx.x == 0)
-                advance(blocks, at.feed[odd], at.feed[odd ^ 1]);
-            odd ^= 1;
-        }
-        NO_UNROLL
-        for (; at.tile[turn % turns].end != 0; turn++) {
-            f32 sums[2][2][2][4] = {};
-
-            NO_UNROLL
-            for (u32 c0 = 0; c0 < (u32)at.v.x.c;
-                 c0 += row_channels << at.log_blocks) {
-                if (at.ring_stages == 2)
-                    async_copies_wait<0>();
-                else if (at.ring_stages == 3)
-                    async_copies_wait<1>();
-                else
-                    async_copies_wait<2>();
-                __syncthreads();
-                forget_memory();
-                copy_stage(at.feed[odd]);
-                /* the others multiply */
-                if (threadIdx.x == 0)
-                    advance(blocks, at.feed[odd], at.feed[odd ^ 1]);
-                multiply(sums, at.feed[odd].slot + 1);
-                odd ^= 1;
-            }
             forget_memory();
+            /* the next tile's, while this tile's sums have no LDS of their own
+             */
+            const bool held = shares && at.feed[odd].tile != turn;
+
+            copy_stage(at.feed[odd], held);
+            /* the others multiply */
+            if (threadIdx.x == 0)
+                advance(blocks, at.feed[odd], at.feed[odd ^ 1], held);
+            if (ahead > 0) { /* the ring is not full yet */
+                ahead--;
+                continue;
+            }
+            if (at.patches)
+                multiply<true>(sums, at.feed[odd].slot + 1);
+            else
+                multiply<false>(sums, at.feed[odd].slot + 1);
+            c += row_channels << at.log_blocks;
+            if (c < at.terms)
+                continue;
+            forget_memory();
+            if (shares) {
+                __syncthreads();
+                ahead = at.ring_stages - 1;
+            }
             finish(at.tile[turn % turns], sums);
+            zero(sums);
+            c = 0;
+            turn++;
+            more = at.tile[turn % turns].end != 0;
         }
     }
+    static DEV_MEMBER void zero(f32 (&sums)[2][2][2][4])
+    {
+        UNROLL
+        for (u32 i = 0; i < 32; i++)
+            sums[i / 16][i / 8 % 2][i / 4 % 2][i % 4] = 0;
+    }
+    DEV_MEMBER void wait_for_stage() const
+    {
+        if (at.ring_stages == 2)
+            async_copies_wait<0>();
+        else if (at.ring_stages == 3)
+            async_copies_wait<1>();
+        else
+            async_copies_wait<2>();
+    }
     /* the stage in this slot, or in the first one behind the last */
+    template <bool Patches>
     DEV_MEMBER void multiply(f32 (&sums)[2][2][2][4], u32 slot) const
     {
         const u32 stage =
             at.ring_at + (slot == at.ring_stages ? 0 : slot) * at.stage_nbytes;
         const u32 l = threadIdx.x % 32, line = row() + l % 16, piece = l / 16;
-        const u32 step = at.step_nbytes(), channels = row_channels * at.pitch;
+        const u32 step = at.step_nbytes();
+        const u32 step_x = Patches ? at.pitch : row_channels * at.pitch;
         const u32 base = (u32)__cvta_generic_to_shared(lds) + stage;
         u32 s = split();
-        u32 a = base + s * step + line * 32 + (piece ^ (line >> 2 & 1)) * 16;
-        u32 b = base + (step << at.log_blocks) + s * channels +
-                col() * (u32)sizeof(T) + Positions::lane_at(at.pitch);
+        u32 a = base + s * step + term_at(line, piece * 16, 0);
+        u32 b =
+            base + (step << at.log_blocks) + s * step_x +
+            (Patches ? term_at(col() + l % 8 + l / 16 * 8, l / 8 % 2 * 16, 0)
+                     : col() * (u32)sizeof(T) + Positions::lane_at(at.pitch));
 
         NO_UNROLL
         for (; s < 1u << at.log_blocks; s += 1u << at.log_splits) {
             UNROLL
             for (u32 j = 0; j < 2; j++) {
-                const Positions x(b + j * 16 * (u32)sizeof(T), at.pitch);
+                const Positions x = positions_at<Patches>(
+                    b + j * 16 * (Patches ? 32 : (u32)sizeof(T)));
 
                 UNROLL
                 for (u32 i = 0; i < 2; i++)
@@ -209,7 +296,14 @@ template <typename T> struct ConvRows : ConvTiles<T> {
                         x);
             }
             a += step << at.log_splits;
-            b += channels << at.log_splits;
+            b += step_x << at.log_splits;
         }
+    }
+    template <bool Patches> DEV_MEMBER Positions positions_at(u32 lds_at) const
+    {
+        if constexpr (Patches)
+            return Positions(lds_at);
+        else
+            return Positions(lds_at, at.pitch);
     }
 };

@@ -50,9 +50,18 @@ template <typename T> struct ConvPlan {
     {
         return by.d >= 1u << 15 ? n >= by.d : divided(n, by.d, by.m);
     }
-    /* The plan of a launch, in LDS. */
+    /*
+     * The plan of a launch, in LDS. A transposed convolution is a plain one for
+     * each remainder of its outputs (axis.h). `v` is such a part: of stride 1,
+     * with the most taps and positions that a part has. Taps come in reverse
+     * order.
+     */
     struct Shape {
         Conv v;
+        Conv whole;        /* the convolution itself */
+        Axis<i32> ah, aw;  /* of the part, as of pads and taps */
+        u32 pad_h, pad_w;  /* entries before the image */
+        u32 part_tiles;    /* of each part */
         u32 log_m;         /* output channels of a tile */
         u32 log_splits;    /* groups of warps that share a tile's taps */
         u32 log_blocks;    /* rows of channels at a time */
@@ -63,19 +72,29 @@ template <typename T> struct ConvPlan {
         /* tiles in a row of outputs, 0 for tiles that are not of one row; a
          * slab then has `segment` entries of each row that a tap reads */
         u32 parts, segment;
-        u32 taps, taps_once;      /* once: as many as LDS has room for */
+        u32 most_taps, taps, taps_once; /* once: as LDS has room for */
+        u32 down_a_row;           /* entries from a row of taps to the next */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
         u32 count;                /* of positions */
         u32 tiles_o, tiles;
         Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
-        u32 tap_offset[most_taps]; /* bytes */
+        /* where taps lie: bytes in the slab, elements in the kernel */
+        u32 tap_offset[ConvPlan::most_taps], tap_place[ConvPlan::most_taps];
         const T *x, *w;
         T *y;
         u32 lines; /* a kernel's elements come 16 bytes at a time */
-        /* direct: the window has one tap, and rows of positions are copied to
-         * LDS and multiplied without a slab. `1 << log_grain` bytes of a row
-         * lie in one image. */
+        /* direct: what is multiplied is copied to LDS without a slab, rows of
+         * positions for windows of one tap, else patches. `1 << log_grain`
+         * bytes of it lie side by side. */
         u32 direct, log_grain;
+        /* patches: windows lie in the image and so do their rows, one piece
+         * each. Channels and taps are numbered as they lie in the kernel. */
+        u32 patches;
+        u32 terms; /* if direct: channels, or channels times taps */
+        u32 log_kernel_grain;
+        /* ring_at: 0 if the ring lies where a tile's sums are stored, too.
+         * pitch: bytes of a channel's row of positions; of 32 bytes of all
+         * windows */
         u32 ring_at, ring_stages, stage_nbytes, pitch;
         Feed feed[2];
         Tile tile[most_turns];
@@ -116,12 +135,16 @@ template <typename T> struct ConvPlan {
         constexpr u64 few_outputs = 1u << 23;
         constexpr u32 too_much = (1u << 26) - 1;
         const u32 lane = lane_id(), warp = threadIdx.x / 32;
-        Conv v = conv;
-        const u64 taps64 = v.w.kh * v.w.kw;
 
         at.cost[warp] = too_much << 5;
-        if (blockDim.x != threads || !v.is_small() || taps64 > most_taps ||
-            v.h_out * v.w_out >= 1ull << 30)
+        if (blockDim.x != threads || !conv.is_small() ||
+            conv.h_out * conv.w_out >= 1ull << 30)
+            return;
+        Conv v = conv.transposed ? largest_part(conv) : conv;
+        const u64 taps64 = v.w.kh * v.w.kw;
+        const bool patches = are_patches(v, x, w);
+
+        if (taps64 > most_taps && !patches)
             return;
         const u32 taps = (u32)taps64, plane = (u32)v.h_out * (u32)v.w_out;
         const u32 kw = (u32)v.w.kw, dilation = (u32)v.dilation;
@@ -139,16 +162,19 @@ template <typename T> struct ConvPlan {
                           v.dilation * (v.w.kh * v.x.sh + v.w.kw * v.x.sw);
 
         if (v.x.c * taps < least_terms ||
-            (sizeof(T) == 4 && v.x.c * 2 < row_channels &&
+            (sizeof(T) == 4 && v.x.c * 2 < row_channels && !patches &&
              positions * v.w.outputs >= few_outputs) ||
             positions >= 1ull << 30 ||
             (v.w.so * sizeof(T) << log_most_m) >= 1ull << 31 ||
             positions * v.w.outputs >= 1ull << 40 ||
-            v.x.b * v.w.outputs >= 1ull << 31 || (kw != 1 && v.w.sw != 1) ||
-            (v.w.kh != 1 && v.w.sh != kw) || (v.x.c != 1 && v.w.sc != taps))
+            v.x.b * v.w.outputs >= 1ull << 31 ||
+            (!v.transposed &&
+             ((kw != 1 && v.w.sw != 1) || (v.w.kh != 1 && v.w.sh != kw) ||
+              (v.x.c != 1 && v.w.sc != taps))))
             return;
 
-        if (taps == 1 && v.padding == 0) { /* inputs between are skipped */
+        if (taps == 1 && v.padding == 0 &&
+            !v.transposed) { /* inputs between are skipped */
             v.x.sh *= v.flat ? 1 : v.stride;
             v.x.sw *= v.stride;
             v.x.h = v.h_out;
@@ -189,9 +215,11 @@ template <typename T> struct ConvPlan {
         const u32 places_nbytes = div_up(entries, 4u) * 16;
         const u32 tiles_o = div_up((u32)v.w.outputs, 1u << log_m);
         const u32 parts = by_rows ? div_up(w_out, n) : 0;
-        const u64 tiles =
+        const u64 part_tiles =
             (u64)(by_rows ? b * h_out * parts : div_up((u32)positions, n)) *
             tiles_o;
+        const u64 tiles =
+            part_tiles * conv.remainders_h() * conv.remainders_w();
         const bool fits = entries <= most_entries && log_blocks < 3 &&
                           reach * sizeof(T) < 1ull << 31 &&
                           kernel_at + places_nbytes + each <= room &&
@@ -205,20 +233,26 @@ template <typename T> struct ConvPlan {
         constexpr u32 pad_nbytes = sizeof(T) == 2 ? 16 : 32;
         const u64 steps_of_x = (v.x.b > 1 ? v.x.sb : 0) | v.x.sc | plane;
         const u32 grain =
-            low_bit((u32)(u64)x | (u32)(steps_of_x * sizeof(T)) | 16);
+            patches ? patch_grain(v, x)
+                    : low_bit((u32)(u64)x | (u32)(steps_of_x * sizeof(T)) | 16);
+        const u32 terms = patches ? c * taps : c;
         const u32 kernel_nbytes = step_nbytes << log_wide;
         const u32 pitch = n * (u32)sizeof(T) + pad_nbytes;
+        const u32 patches_pitch = n * 32 + 16;
         const u32 stage_nbytes =
-            kernel_nbytes + (row_channels * pitch << log_wide);
-        const u32 ring_at = part_nbytes(log_m, log_splits);
+            kernel_nbytes +
+            ((patches ? patches_pitch : row_channels * pitch) << log_wide);
+        const u32 ring_at =
+            room > lds_nbytes ? part_nbytes(log_m, log_splits) : 0;
         const u32 ring_stages =
             min_of((room - ring_at) / stage_nbytes, most_ring);
-        const bool lines = taps == 1 && is_aligned(w, 16) &&
+        const bool lines = taps == 1 && !v.transposed && is_aligned(w, 16) &&
                            c * sizeof(T) % 16 == 0 &&
                            (v.w.outputs == 1 || v.w.so * sizeof(T) % 16 == 0);
-        const bool direct = room > lds_nbytes && lines && v.padding == 0 &&
-                            grain >= 4 && (v.x.w == 1 || v.x.sw == 1) &&
-                            (v.x.h == 1 || v.x.sh == v.x.w * v.x.sw);
+        const bool direct =
+            patches || (room > lds_nbytes && lines && v.padding == 0 &&
+                        grain >= 4 && (v.x.w == 1 || v.x.sw == 1) &&
+                        (v.x.h == 1 || v.x.sh == v.x.w * v.x.sw));
         u32 multiprocessors, least;
 
         asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
@@ -230,9 +264,9 @@ template <typename T> struct ConvPlan {
             const u32 step =
                 sizeof(T) == 2 ? (roomy ? 540 : 600) : (roomy ? 1900 : 1500);
             const u32 once = row_channels << (direct ? log_wide : log_blocks);
-            const u32 stages = div_up(c, once);
-            const u32 steps =
-                div_up(taps * (once / row_channels), 1u << log_splits);
+            const u32 stages = div_up(direct ? terms : c, once);
+            const u32 steps = div_up(
+                (direct ? 1 : taps) * (once / row_channels), 1u << log_splits);
             const u32 slab = entries << log_blocks;
             const u32 kernel = (taps << (log_m + log_blocks)) / (lines ? 4 : 1);
             const u32 stage =
@@ -246,12 +280,13 @@ template <typename T> struct ConvPlan {
             const bool possible =
                 direct ? !by_rows && ring_stages >= 2 && tiles < 1ull << 31 &&
                              reach * sizeof(T) < 1ull << 31
-                       : fits && (log_blocks == 0 || taps_once == taps);
+                       : fits && taps <= most_taps &&
+                             (log_blocks == 0 || taps_once == taps);
 
-            least =
-                possible && log_blocks < 3 && (log_blocks == 0 || c > once / 2)
-                    ? (u32)min_of<u64>(cost >> 6, too_much)
-                    : too_much;
+            least = possible && log_blocks < 3 &&
+                            (log_blocks == 0 || (direct ? terms : c) > once / 2)
+                        ? (u32)min_of<u64>(cost >> 6, too_much)
+                        : too_much;
             least = least << 5 | lane;
         }
         u32 best = least;
@@ -266,20 +301,16 @@ template <typename T> struct ConvPlan {
         best >>= 5;
         if (best == too_much || !is_first(at, warp, best))
             return;
-        for (u32 t = lane; t < taps; t += 32) {
-            const u32 row = t / kw, column = (t - row * kw) * dilation;
-            const u32 best_n = 1u << (log_outputs - log_m - log_splits +
-                                      lane % 4 - best_lane % 4);
-            const u32 down_a_row = best_lane < 16 ? width * dilation
-                                                  : (best_n - 1) * across +
-                                                        (kw - 1) * dilation + 1;
-
-            at.tap_offset[t] = ((row * down_a_row + column) * 32)
-                               << best_lane / 4 % 4;
-        }
         if (lane != best_lane)
             return;
         at.v = v;
+        at.whole = conv;
+        at.ah = v.template axis_h<i32>(0);
+        at.aw = v.template axis_w<i32>(0);
+        at.pad_w = (u32)v.padding;
+        at.pad_h = v.flat ? 0 : at.pad_w;
+        at.part_tiles = (u32)part_tiles;
+        at.down_a_row = by_rows ? (u32)segment : width * dilation;
         at.log_m = log_m;
         at.log_splits = log_splits;
         at.log_blocks = direct ? log_wide : log_blocks;
@@ -291,6 +322,7 @@ template <typename T> struct ConvPlan {
         at.halo = halo;
         at.parts = parts;
         at.segment = (u32)segment;
+        at.most_taps = taps;
         at.taps = taps;
         at.taps_once = taps_once;
         at.places_at = places_at;
@@ -310,10 +342,13 @@ template <typename T> struct ConvPlan {
         at.lines = lines;
         at.direct = direct;
         at.log_grain = log2_of(grain);
+        at.patches = patches;
+        at.terms = terms;
+        at.log_kernel_grain = patches ? log2_of(kernel_grain(v, w)) : 4;
         at.ring_at = ring_at;
         at.ring_stages = ring_stages;
         at.stage_nbytes = stage_nbytes;
-        at.pitch = pitch;
+        at.pitch = patches ? patches_pitch : pitch;
     }
     /* whether one of the planners found a way: once all threads are here */
     static DEV_MEMBER bool takes(const Shape &at)
@@ -336,6 +371,55 @@ template <typename T> struct ConvPlan {
     static DEV_MEMBER u32 low_bit(u32 v)
     {
         return v & (0 - v);
+    }
+    /* the remainder whose outputs take tap 0, and so the most taps */
+    static DEV_MEMBER u64 fullest(const Conv &v)
+    {
+        return (v.stride - v.padding % v.stride) % v.stride;
+    }
+    static DEV_MEMBER Conv largest_part(const Conv &whole)
+    {
+        const Axis<i32> h = whole.axis_h<i32>(fullest(whole));
+        const Axis<i32> w = whole.axis_w<i32>(fullest(whole));
+        Conv v = whole;
+
+        v.w.kh = (u64)h.taps;
+        v.w.kw = (u64)w.taps;
+        v.h_out = whole.flat ? 1 : div_up(whole.h_out, whole.stride);
+        v.w_out = div_up(whole.w_out, whole.stride);
+        v.stride = 1;
+        v.dilation = (u64)max_of(max_of(-h.reach, -w.reach), 1);
+        return v;
+    }
+    /* bytes of a row of a window that lie side by side, in all windows */
+    static DEV_MEMBER u32 patch_grain(const Conv &v, const T *x)
+    {
+        const u64 steps = v.w.kw | (v.w_out > 1 ? v.stride : 0) |
+                          (v.h_out > 1 ? v.stride * v.x.sh : 0) |
+                          (v.w.kh > 1 ? v.dilation * v.x.sh : 0) |
+                          (v.x.c > 1 ? v.x.sc : 0) | (v.x.b > 1 ? v.x.sb : 0);
+
+        return low_bit((u32)(u64)x | (u32)(steps * sizeof(T)) | 16);
+    }
+    /* the same of the kernel's rows */
+    static DEV_MEMBER u32 kernel_grain(const Conv &v, const T *w)
+    {
+        const u64 steps =
+            v.x.c * v.w.kh * v.w.kw | (v.w.outputs > 1 ? v.w.so : 0);
+
+        return low_bit((u32)(u64)w | (u32)(steps * sizeof(T)) | 16);
+    }
+    /* whether windows are copied as patches: there are too many taps for a
+     * slab, or few channels would leave most of a slab empty */
+    static DEV_MEMBER bool are_patches(const Conv &v, const T *x, const T *w)
+    {
+        const u64 taps = v.w.kh * v.w.kw;
+
+        return !v.transposed && taps > 1 &&
+               (taps > most_taps || v.x.c * 2 <= row_channels) &&
+               v.is_inside() && (v.x.sw == 1 && v.dilation == 1) &&
+               v.x.c * taps < 1ull << 31 && patch_grain(v, x) >= 4 &&
+               kernel_grain(v, w) >= 4;
     }
     /* LDS that store() uses */
     static DEV_MEMBER u32 part_nbytes(u32 log_m, u32 log_splits)

@@ -1,5 +1,5 @@
 /*
- * conv_slab.h - plain convolutions of f16, bf16 and f32 on sm_80 and later
+ * conv_slab.h - convolutions of f16, bf16 and f32 on sm_80 and later
  *
  * A block takes a row of 32 bytes of input channels at a time, or two or four,
  * and brings to LDS
@@ -19,8 +19,9 @@
 
 #include "nvidia/conv/conv_tiles.h"
 
-template <typename T> struct ConvSlab : ConvTiles<T> {
-    CONV_TILES
+template <bool Transposed, typename T>
+struct ConvSlab : ConvTiles<Transposed, T> {
+    CONV_TILES(Transposed)
 
     DEV_MEMBER void run(const TileBlocks &blocks) const
     {
@@ -37,11 +38,14 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
         u32 slab_lds[2];
         f32 sums[2][2][2][4] = {};
 
+        if (Transposed || tile.o0 + tile.p0 == 0 || true)
+            list_taps();
         list_places(tile);
         find_slab(tile, slab_lds);
         __syncthreads();
+        /* an output of a transposed convolution may have no taps */
         NO_UNROLL
-        for (u32 c0 = 0; c0 < (u32)at.v.x.c;
+        for (u32 c0 = 0; c0 < (!Transposed || at.taps > 0 ? (u32)at.v.x.c : 0);
              c0 += row_channels << at.log_blocks) {
             load_slab(tile, c0);
             forget_memory();
@@ -88,11 +92,29 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
     {
         return at_byte ^ (at_byte >> 3 & ((32u << at.log_blocks) - 16));
     }
+    /* where the taps lie in the slab and in the kernel */
+    DEV_MEMBER void list_taps() const
+    {
+        const u32 kw = Transposed ? (u32)at.aw.taps : (u32)at.v.w.kw;
+
+        if (threadIdx.x >= at.taps)
+            return;
+        const u32 t = threadIdx.x, h = t / kw, w = t - h * kw;
+        const u32 row = Transposed ? (u32)at.v.w.kh - 1 - h : h;
+        const u32 column = Transposed ? (u32)at.v.w.kw - 1 - w : w;
+
+        at.tap_offset[t] =
+            (row * at.down_a_row + column * (u32)at.v.dilation) * 32
+            << at.log_blocks;
+        if (Transposed)
+            at.tap_place[t] = (u32)at.ah.element((i32)h) * (u32)at.v.w.sh +
+                              (u32)at.aw.element((i32)w) * (u32)at.v.w.sw;
+    }
     /* where the inputs of the entries lie: bytes from the tile's first image */
     DEV_MEMBER void list_places(const Tile &tile) const
     {
         u32 *const places = reinterpret_cast<u32 *>(lds + at.places_at);
-        const u32 pad = (u32)at.v.padding, pad_h = at.v.flat ? 0 : pad;
+        const u32 pad = at.pad_w, pad_h = at.pad_h;
 
         NO_UNROLL
         for (u32 i = threadIdx.x; i < at.entries; i += threads) {
@@ -181,9 +203,10 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
         const u32 log_words = 3 + at.log_blocks;
         const u32 all = (n << at.log_m) << log_words;
         const u32 step_nbytes = at.step_nbytes();
+        const u32 sc = Transposed ? (u32)at.v.w.sc : at.taps;
         const Bits *const from =
             reinterpret_cast<const Bits *>(at.w + tile.o0 * at.v.w.so) +
-            (u64)c0 * at.taps + t0;
+            (u64)c0 * sc + (Transposed ? 0 : t0);
         const u32 left_o = (u32)at.v.w.outputs - tile.o0;
         const u32 left_c = (u32)at.v.x.c - c0;
 
@@ -194,19 +217,25 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
             UNROLL
             for (u32 k = 0; k < batch; k++) {
                 const u32 e = i + k * threads, line = by_taps.divide(e);
-                const u32 o = line >> log_words, t = e - line * n;
-                const u32 word = line & ((1u << log_words) - 1);
-                const u32 c = word << log_pair;
-                const Bits *const it =
-                    from + (o * (u32)at.v.w.so + c * at.taps + t);
+                /* what lies side by side is loaded by neighbours */
+                const u32 log_low = Transposed ? at.log_m : log_words;
+                const u32 high = line >> log_low;
+                const u32 low = line & ((1u << log_low) - 1);
+                const u32 o = Transposed ? low : high;
+                const u32 word = Transposed ? high : low;
+                const u32 t = e - line * n, c = word << log_pair;
                 const bool exists = e < all && o < left_o;
+                const Bits *const it = from + (o * (u32)at.v.w.so + c * sc +
+                                               (!Transposed ? t
+                                                : exists ? at.tap_place[t0 + t]
+                                                         : 0));
 
                 to[k] = ((t << at.log_blocks) + word / 8) * step_nbytes +
                         o * 32 + (word / 4 % 2 ^ (o >> 2 & 1)) * 16 +
                         word % 4 * 4;
                 in[k] = exists && c < left_c ? *it : 0;
                 if (sizeof(T) == 2 && exists && c + 1 < left_c)
-                    in[k] |= (u32)it[at.taps] << 16;
+                    in[k] |= (u32)it[sc] << 16;
             }
             UNROLL
             for (u32 k = 0; k < batch; k++)

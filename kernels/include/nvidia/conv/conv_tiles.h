@@ -8,7 +8,7 @@
  * Which tile, and how its operands come to LDS, follows from the launch's
  * dynamic LDS, too: conv_plan.h chooses.
  *
- *   conv_1x1.h     kernels of one element: copies rows of positions unchanged
+ *   conv_1x1.h     kernels of one element, and patches: copies inputs unchanged
  *   conv_slab.h    everything else
  *
  * Zeros for padding are the same as dropped terms unless a kernel element is
@@ -131,7 +131,7 @@ template <> struct SlabOp<f32> {
      * would be spilled. */
     static DEV_MEMBER u32 again(const Conv &v)
     {
-        return v.transposed;
+        return (u32)v.x.b >> 30;
     }
     static DEV_MEMBER void multiply(f32 (&sums)[2][4], u32 lds,
                                     const Positions &b)
@@ -162,7 +162,7 @@ template <> struct BitsOf<4> {
 
 /* ---- a tile ---- */
 
-template <typename T> struct ConvTiles {
+template <bool Transposed, typename T> struct ConvTiles {
     using Plan = ConvPlan<T>;
     using Shape = typename Plan::Shape;
     using Tile = typename Plan::Tile;
@@ -181,11 +181,15 @@ template <typename T> struct ConvTiles {
     /* the positions of a tile, for one thread */
     static __device__ __noinline__ void begin(Shape &at, u32 number, Tile &tile)
     {
-        const u32 turn = number / at.tiles_o;
+        const u32 part = number / at.part_tiles;
+        const u32 in_part = number - part * at.part_tiles;
+        const u32 turn = in_part / at.tiles_o;
         const u32 w_out = (u32)at.v.w_out, h_out = (u32)at.v.h_out;
         u32 row;
 
-        tile.o0 = (number - turn * at.tiles_o) << at.log_m;
+        if (Transposed)
+            begin_part(at, part);
+        tile.o0 = (in_part - turn * at.tiles_o) << at.log_m;
         if (at.parts == 0) {
             tile.p0 = turn * at.positions();
             tile.end = min_of(tile.p0 + at.positions(), at.count);
@@ -205,6 +209,18 @@ template <typename T> struct ConvTiles {
             at.parts == 0 ? at.entry_of(tile.end - 1) + at.halo - tile.first + 1
                           : at.entries;
     }
+    /* the outputs of a remainder of a transposed convolution, for one thread */
+    static DEV_MEMBER void begin_part(Shape &at, u32 part)
+    {
+        const u32 across = (u32)at.whole.remainders_w(), h = part / across;
+        const u32 far = (u32)at.v.dilation;
+
+        at.ah = at.whole.template axis_h<i32>(h);
+        at.aw = at.whole.template axis_w<i32>(part - h * across);
+        at.pad_h = ((u32)at.v.w.kh - 1) * far - (u32)at.ah.offset;
+        at.pad_w = ((u32)at.v.w.kw - 1) * far - (u32)at.aw.offset;
+        at.taps = (u32)(at.ah.taps * at.aw.taps);
+    }
     /* this warp's place in the tile */
     DEV_MEMBER u32 row() const
     {
@@ -222,7 +238,8 @@ template <typename T> struct ConvTiles {
     DEV_MEMBER void finish(const Tile &tile,
                            const f32 (&sums)[2][2][2][4]) const
     {
-        if (!store(tile, sums) || (sizeof(T) < 4 && at.v.padding == 0))
+        if (!store(tile, sums) ||
+            (sizeof(T) < 4 && at.v.padding == 0 && !Transposed))
             return;
         again(at, tile);
         __syncthreads();
@@ -235,7 +252,7 @@ template <typename T> struct ConvTiles {
         const u32 plane = (u32)(at.v.h_out * at.v.w_out);
 
         return (at.parts == 0 ? plane : (u32)at.v.w_out) % 4 == 0 &&
-                       is_aligned(at.y, 4 * sizeof(T))
+                       is_aligned(at.y, 4 * sizeof(T)) && !Transposed
                    ? store_by<4>(tile, sums, plane)
                    : store_by<1>(tile, sums, plane);
     }
@@ -256,10 +273,14 @@ template <typename T> struct ConvTiles {
         const u32 step = threads * V >> log_n;
         const u32 p = tile.p0 + column, image = p / plane;
         const u32 outputs = (u32)at.v.w.outputs;
-        const u32 left = p < tile.end ? outputs - tile.o0 : 0;
+        const u32 whole =
+            Transposed ? (u32)(at.whole.h_out * at.whole.w_out) : plane;
+        const u32 place = output_at(p - image * plane);
+        const u32 left = p < tile.end && (!Transposed || place != nothing)
+                             ? outputs - tile.o0
+                             : 0;
         const f32 *const part = reinterpret_cast<const f32 *>(lds) + column;
-        T *const to = at.y + ((u64)image * outputs + tile.o0) * plane +
-                      (p - image * plane);
+        T *const to = at.y + ((u64)image * outputs + tile.o0) * whole + place;
         bool odd = false;
 
         UNROLL
@@ -295,12 +316,25 @@ template <typename T> struct ConvTiles {
                     out[k] = convert<T>(sum[k]);
                     odd = odd || sum[k] != sum[k];
                 }
-                store_pack<V>(to + (u64)o * plane, out);
+                store_pack<V>(to + (u64)o * whole, out);
             }
             if (r < 3)
                 __syncthreads();
         }
         return __syncthreads_or(odd);
+    }
+    /* where a position lies among the outputs of its image */
+    DEV_MEMBER u32 output_at(u32 p) const
+    {
+        if (!Transposed)
+            return p;
+        const u32 row = p / (u32)at.v.w_out;
+        const u32 h = (u32)at.ah.output((i32)row);
+        const u32 w = (u32)at.aw.output((i32)(p - row * (u32)at.v.w_out));
+
+        return h < (u32)at.whole.h_out && w < (u32)at.whole.w_out
+                   ? h * (u32)at.whole.w_out + w
+                   : nothing;
     }
     /* Computes the tile's NaN again, term by term, once all results are stored
      * and registers are free. */
@@ -308,6 +342,7 @@ template <typename T> struct ConvTiles {
     {
         const u32 plane = (u32)(at.v.h_out * at.v.w_out);
         const u32 across = (u32)at.v.w_out, outputs = (u32)at.v.w.outputs;
+        const u32 whole = (u32)(at.whole.h_out * at.whole.w_out);
 
         NO_UNROLL
         for (u32 i = threadIdx.x; i < at.positions() << at.log_m;
@@ -316,23 +351,23 @@ template <typename T> struct ConvTiles {
             const u32 p = tile.p0 + i % at.positions();
             const u32 image = p / plane, place = p - image * plane;
 
-            if (o >= outputs || p >= tile.end)
+            const u32 output = ConvTiles{at, nullptr}.output_at(place);
+
+            if (o >= outputs || p >= tile.end || output == nothing)
                 continue;
-            T *const to = at.y + ((u64)image * outputs + o) * plane + place;
+            T *const to = at.y + ((u64)image * outputs + o) * whole + output;
             const f32 now = convert<f32>(*to);
 
             if (now != now)
-                *to =
-                    conv_point(at.v, at.v.template axis_h<i32>(0),
-                               at.v.template axis_w<i32>(0), at.x, at.w, image,
-                               o, (i32)(place / across), (i32)(place % across));
+                *to = conv_point(at.v, at.ah, at.aw, at.x, at.w, image, o,
+                                 (i32)(place / across), (i32)(place % across));
         }
     }
 };
 
 /* The names of ConvTiles, for ConvRows and ConvSlab. */
-#define CONV_TILES                                                             \
-    using Tiles = ConvTiles<T>;                                                \
+#define CONV_TILES(Transposed)                                                 \
+    using Tiles = ConvTiles<Transposed, T>;                                    \
     using typename Tiles::Bits;                                                \
     using typename Tiles::Positions;                                           \
     using typename Tiles::Plan;                                                \
