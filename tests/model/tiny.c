@@ -199,20 +199,23 @@ struct file {
     struct bytes keys, infos, data;
 };
 
-static void add_tensor(struct file *f, const char *name, uint32_t type,
-                       uint32_t rows, uint32_t columns, double centre,
-                       double size)
+/* `planes` matrices; 0: one, which is no stack of them */
+static void add_stack(struct file *f, const char *name, uint32_t type,
+                      uint32_t planes, uint32_t rows, uint32_t columns,
+                      double centre, double size)
 {
     static const uint8_t zeros[32];
     const uint64_t seed = f->tiny.seed * 1000 + f->infos.count;
-    const size_t n = (size_t)rows * columns;
+    const size_t n = (size_t)rows * columns * (planes ? planes : 1);
 
     put(&f->data, zeros, (32 - f->data.n % 32) % 32);
     put_text(&f->infos, name, strlen(name));
-    put_u32(&f->infos, rows > 1 ? 2 : 1);
+    put_u32(&f->infos, planes ? 3 : rows > 1 ? 2 : 1);
     put_u64(&f->infos, columns);
-    if (rows > 1)
+    if (planes || rows > 1)
         put_u64(&f->infos, rows);
+    if (planes)
+        put_u64(&f->infos, planes);
     put_u32(&f->infos, type);
     put_u64(&f->infos, f->data.n);
     f->infos.count++;
@@ -220,6 +223,13 @@ static void add_tensor(struct file *f, const char *name, uint32_t type,
         put_blocks(&f->data, (enum gguf_id)type, n, size, seed);
     else
         put_numbers(&f->data, type, n, centre, size, seed);
+}
+
+static void add_tensor(struct file *f, const char *name, uint32_t type,
+                       uint32_t rows, uint32_t columns, double centre,
+                       double size)
+{
+    add_stack(f, name, type, 0, rows, columns, centre, size);
 }
 
 /* A matrix's format. Mixtures give some matrices more bits, as llama.cpp's do:
@@ -239,7 +249,7 @@ static uint32_t format_of(const struct tiny *t, const char *name,
         format = t->output;
     if (t->more && more &&
         (strcmp(name, "attn_v.weight") == 0 ||
-         strcmp(name, "ffn_down.weight") == 0))
+         strncmp(name, "ffn_down", strlen("ffn_down")) == 0))
         format = t->more;
     if (columns % 256 == 0)
         return format;
@@ -252,12 +262,14 @@ static void add_layer(struct file *f, uint32_t layer)
 {
     const struct tiny *t = &f->tiny;
     const uint32_t q = t->heads * t->head, kv = t->kv_heads * t->head;
-    const double wide = 1 / sqrt(t->width);
+    const double wide = 1 / sqrt(t->width), deep = 1 / sqrt(t->inner);
+    const bool plain = t->experts == 0, mixed = !plain;
     const struct {
         const char *name;
         bool there;
         uint32_t rows, columns;
         double centre, size;
+        uint32_t planes;
     } rows[] = {
         {"attn_norm.weight", true, 1, t->width, 1, 0.2},
         {"attn_q.weight", true, q, t->width, 0, wide},
@@ -273,24 +285,32 @@ static void add_layer(struct file *f, uint32_t layer)
          t->width, 0, 0.3},
         {"post_attention_norm.weight", t->twice, 1, t->width, 1, 0.2},
         {"ffn_norm.weight", true, 1, t->width, 1, 0.2},
-        {"ffn_gate.weight", true, t->inner, t->width, 0, wide},
-        {"ffn_up.weight", true, t->inner, t->width, 0, wide},
-        {"ffn_down.weight", true, t->width, t->inner, 0, 1 / sqrt(t->inner)},
+        {"ffn_gate.weight", plain, t->inner, t->width, 0, wide},
+        {"ffn_up.weight", plain, t->inner, t->width, 0, wide},
+        {"ffn_down.weight", plain, t->width, t->inner, 0, deep},
+        {"ffn_gate_inp.weight", mixed, t->experts, t->width, 0, wide},
+        {"ffn_gate_exps.weight", mixed, t->inner, t->width, 0, wide,
+         t->experts},
+        {"ffn_up_exps.weight", mixed, t->inner, t->width, 0, wide, t->experts},
+        {"ffn_down_exps.weight", mixed, t->width, t->inner, 0, deep,
+         t->experts},
         {"post_ffw_norm.weight", t->twice, 1, t->width, 1, 0.2},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        /* what chooses the experts is f32, as llama.cpp has it */
+        const bool matrix = rows[i].rows > 1 &&
+                            strcmp(rows[i].name, "ffn_gate_inp.weight") != 0;
         char name[96];
 
         (void)snprintf(name, sizeof(name), "blk.%u.%s", (unsigned)layer,
                        rows[i].name);
         if (rows[i].there)
-            add_tensor(f, name,
-                       rows[i].rows > 1
-                           ? format_of(t, rows[i].name, layer, rows[i].columns)
-                           : 0,
-                       rows[i].rows, rows[i].columns, rows[i].centre,
-                       rows[i].size);
+            add_stack(
+                f, name,
+                matrix ? format_of(t, rows[i].name, layer, rows[i].columns) : 0,
+                rows[i].planes, rows[i].rows, rows[i].columns, rows[i].centre,
+                rows[i].size);
     }
 }
 
@@ -312,6 +332,11 @@ static void add_sizes(struct file *f)
     key_f32(b, t->arch, "rope.freq_base", 5000);
     if (t->window)
         key_u32(b, t->arch, "attention.sliding_window", t->window);
+    if (t->experts) {
+        key_u32(b, t->arch, "expert_count", t->experts);
+        key_u32(b, t->arch, "expert_used_count", t->used);
+        key_u32(b, t->arch, "expert_feed_forward_length", t->inner);
+    }
     if (t->yarn > 0) {
         char key[64];
 

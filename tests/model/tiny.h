@@ -16,6 +16,8 @@ struct tiny {
     const char *arch;
     uint32_t format; /* matrices' type, as in the file */
     uint32_t layers, width, inner, heads, kv_heads, head;
+    uint32_t experts;    /* of a layer, each `inner` wide; 0: no mixture */
+    uint32_t used;       /* experts of a token */
     uint32_t window;     /* 0: none */
     bool tied;           /* no output.weight */
     bool biased;         /* biases of Q, K, V; of attention's output in llama */

@@ -28,6 +28,8 @@ static const struct {
                      .tied = true, .vocabulary = 49152, .seed = 135}},
     {"gemma-270m",  {.arch = "gemma3", .layers = 18, .width = 640, .inner = 2048, .heads = 4, .kv_heads = 1, .head = 256,
                      .tied = true, .normed = true, .twice = true, .spm = true, .window = 512, .vocabulary = 262144, .seed = 270}},
+    {"experts-7b",  {.arch = "qwen3moe", .layers = 16, .width = 2048, .inner = 1024, .heads = 16, .kv_heads = 4, .head = 128,
+                     .experts = 64, .used = 8, .normed = true, .vocabulary = 50304, .seed = 7}},
     {"tiny",        {.arch = "llama", .layers = 2, .width = 256, .inner = 512, .heads = 4, .kv_heads = 2, .head = 64, .seed = 2}},
 };
 /* clang-format on */
@@ -56,7 +58,7 @@ int main(int argc, char **argv)
     if (!tiny.arch || tiny.format == UINT32_MAX) {
         (void)fputs(
             "usage: make llama-70b|llama-8b|llama-1b|smollm-135m|gemma-270m|"
-            "tiny Q4_0|Q4_K_M|Q8_0|F16|... FILE.gguf\n",
+            "experts-7b|tiny Q4_0|Q4_K_M|Q8_0|F16|... FILE.gguf\n",
             stderr);
         return 2;
     }
