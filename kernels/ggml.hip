@@ -16,6 +16,9 @@
  *                                rows; M is the mask's type     strided_norm.h
  *   ggml_alibi_slopes_f32        of [heads] heads               strided_norm.h
  *   ggml_rope_T                  rotary embedding               strided_rope.h
+ *   ggml_heads_to_cache_f32      Q, K and V before attention  heads_to_cache.h
+ *   ggml_choose_experts_f32, ggml_add_up_experts_f32
+ *                                mixtures of experts            experts.h
  *   ggml_mul_mat_F_T             products of strided matrices   product.h
  *   ggml_{keep_band,arange,roll,timestep_embedding}_f32
  *                                functions of places            places.h
@@ -25,6 +28,8 @@
  */
 #include "ggml/copy.h"
 #include "ggml/elementwise.h"
+#include "ggml/experts.h"
+#include "ggml/heads_to_cache.h"
 #include "ggml/places.h"
 #include "ggml/product.h"
 #include "ggml/rows.h"
@@ -240,6 +245,24 @@ KERNEL ggml_alibi_slopes_f32(f32 *out, u32 heads, f32 max_bias)
     }
 EXPORT_ROPE(f32)
 EXPORT_ROPE(f16)
+
+KERNEL_UP_TO(256)
+ggml_heads_to_cache_f32(kpk_ggml_heads heads, const i32 *positions,
+                        const f32 *factors, kpk_ggml_rope how)
+{
+    ggml_heads_to_cache(heads, positions, factors, how);
+}
+
+KERNEL ggml_choose_experts_f32(kpk_ggml_tensor logits, kpk_ggml_tensor ids,
+                               kpk_ggml_tensor weights, u32 whole, f32 least)
+{
+    ggml_choose_experts(logits, ids, weights, whole, least);
+}
+KERNEL ggml_add_up_experts_f32(kpk_ggml_tensor x, kpk_ggml_tensor w,
+                               kpk_ggml_tensor out)
+{
+    ggml_add_up_experts(x, w, out);
+}
 
 /* ---- places ---- */
 

@@ -64,4 +64,17 @@ typedef struct kpk_ggml_rope {
     uint32_t restart; /* 1: the pairs of a position count from 0 */
 } kpk_ggml_rope;
 
+/* What ggml_heads_to_cache_f32 reads and writes. */
+typedef struct kpk_ggml_heads {
+    kpk_ggml_tensor q, k; /* [d, heads, tokens] f32 */
+    kpk_ggml_tensor v;    /* [columns, tokens] f32 */
+    kpk_ggml_tensor keys; /* rows of f16, */
+    kpk_ggml_tensor values;
+    kpk_ggml_tensor key_ids; /* and which one a token has */
+    kpk_ggml_tensor value_ids;
+    void *queries; /* [d, heads, tokens] f16 */
+    float factor;  /* of the queries */
+    uint32_t wide; /* 1: ids are i64, 0: i32 */
+} kpk_ggml_heads;
+
 #endif

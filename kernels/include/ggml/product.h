@@ -59,6 +59,7 @@ DEV void ggml_mul_mat(const Tensor &m, const Tensor &x, const Tensor &ids,
 {
     const u32 n = out.ne[0] * rows_of(out), parts = m.ne[0] / Weights::elems;
 
+    meet_launches();
     NO_UNROLL
     for (u64 g = global_thread() / 32; g < n; g += global_threads() / 32) {
         const Place p = place_of((u32)g, out.ne);

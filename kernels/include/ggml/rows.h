@@ -94,6 +94,7 @@ DEV void ggml_set_block_rows(const Tensor &src, const Tensor &ids,
     const u32 ne[4] = {src.ne[0] / 32, src.ne[1], src.ne[2], src.ne[3]};
     const u32 n = ne[0] * rows_of(src);
 
+    meet_launches();
     NO_UNROLL
     for (u64 g = global_thread() / 32; g < n; g += global_threads() / 32) {
         const Place p = place_of((u32)g, ne);

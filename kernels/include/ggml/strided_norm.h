@@ -24,7 +24,7 @@
 #include "ggml/tensor.h"
 #include "reduce/add_up.h"
 
-/* a block's row, element by element */
+/* a block's row, element by element; nothing is read before it is made */
 struct BlockRow {
     const team t;
     const team_scratch<f32> &scratch;
@@ -33,6 +33,7 @@ struct BlockRow {
     DEV_MEMBER explicit BlockRow(const team_scratch<f32> &s)
         : t(block_team()), scratch(s)
     {
+        meet_launches();
     }
     template <class Op> DEV_MEMBER f32 reduce(f32 v, Op op)
     {
@@ -53,21 +54,6 @@ struct BlockRow {
 
         each(n, [&](u32 c) { s += f(c); });
         return reduce(s, plus());
-    }
-};
-
-/* elements of one row */
-template <typename T> struct Row {
-    u8 *first;
-    i64 step;
-
-    DEV_MEMBER Row(const Tensor &t, const Place &p)
-        : first(address_of<u8>(t, p)), step(t.nb[0])
-    {
-    }
-    DEV_MEMBER T &operator[](u32 c) const
-    {
-        return *reinterpret_cast<T *>(first + (i64)c * step);
     }
 };
 
@@ -114,6 +100,7 @@ DEV void ggml_cumsum(const Tensor &x, const Tensor &out)
 {
     const Place p = place_of<1>((u32)blockIdx.x, out.ne);
 
+    meet_launches();
     add_up_line(address_of<const f32>(x, p), address_of<f32>(out, p), x.ne[0]);
 }
 

@@ -37,51 +37,92 @@ DEV Section section_of(const kpk_ggml_rope &r, u32 pair)
     return {which, r.restart ? pair - at + begin : 0};
 }
 
-template <typename T>
-DEV void ggml_rope(const Tensor &x, const i32 *positions, const f32 *factors,
-                   const Tensor &out, const kpk_ggml_rope &r)
-{
-    const u32 turned = r.turned, half = turned / 2;
-    const u32 ne[4] = {div_up(out.ne[0], 2u), out.ne[1], out.ne[2], out.ne[3]};
-    const rope_args args = {positions, factors, r.n_dims,   r.base,     r.scale,
-                            r.ext,     r.attn,  r.corr_low, r.corr_high};
+/* two elements of a row, and what becomes of them */
+struct Turned {
+    u32 c[2];
+    f32 v[2];
+};
+
+/* Turns pairs of rows; `tokens` are those of all sequences. */
+struct Turner {
+    const kpk_ggml_rope &r;
+    const i32 *positions;
+    u32 tokens;
+    rope_args args;
     rope_angles angles;
 
-    angles.begin(args);
-    each_of(ne[0] * rows_of(out), [&](u32 i) {
-        Place p = place_of(i, ne), q;
-        const u32 pair = p.i[0];
+    DEV_MEMBER Turner(const kpk_ggml_rope &how, const i32 *p,
+                      const f32 *factors, u32 n)
+        : r(how), positions(p),
+          tokens(n), args{p,        factors,      how.n_dims,
+                          how.base, how.scale,    how.ext,
+                          how.attn, how.corr_low, how.corr_high}
+    {
+        angles.begin(args);
+    }
+    /* pair number `pair` of a row of n; the second one of those that are not
+     * turned may lie behind the row */
+    template <typename T>
+    DEV_MEMBER Turned pair(const Row<const T> &x, u32 n, u32 token,
+                           u32 pair) const
+    {
+        const u32 half = r.turned / 2;
+        Turned two;
 
-        q = p;
         if (pair >= half) { /* two elements of the others */
-            p.i[0] = 2 * (pair - half);
-            q.i[0] = p.i[0] + 1;
-            p.i[0] += p.i[0] >= r.first ? turned : 0;
-            q.i[0] += q.i[0] >= r.first ? turned : 0;
-            *address_of<T>(out, p) = value_at<T>(x, p);
-            if (q.i[0] < out.ne[0])
-                *address_of<T>(out, q) = value_at<T>(x, q);
-            return;
+            two.c[0] = 2 * (pair - half);
+            two.c[1] = two.c[0] + 1;
+            UNROLL
+            for (u32 i = 0; i < 2; i++) {
+                two.c[i] += two.c[i] >= r.first ? r.turned : 0;
+                two.v[i] = two.c[i] < n ? convert<f32>(x[two.c[i]]) : 0;
+            }
+            return two;
         }
-        p.i[0] = r.first + (r.halves ? pair : 2 * pair);
-        q.i[0] = p.i[0] + (r.halves ? half : 1);
+        two.c[0] = r.first + (r.halves ? pair : 2 * pair);
+        two.c[1] = two.c[0] + (r.halves ? half : 1);
 
         const Section section = section_of(r, pair);
-        const f32 a = convert<f32>(value_at<T>(x, p));
-        const f32 b = convert<f32>(value_at<T>(x, q));
+        const f32 a = convert<f32>(x[two.c[0]]);
+        const f32 b = convert<f32>(x[two.c[1]]);
         rope_args of = args;
         f32 cosine, sine;
 
         /* the angle's number may be less than the pair's */
-        if (factors)
+        if (of.freq_factors)
             of.freq_factors += section.begin;
         of.corr_low -= (f32)section.begin;
         of.corr_high -= (f32)section.begin;
-        angles.at(of, positions[section.which * out.ne[2] + p.i[2]],
+        angles.at(of, positions[section.which * tokens + token],
                   pair - section.begin, cosine, sine);
         if (r.back)
             sine = -sine;
-        *address_of<T>(out, p) = convert<T>(a * cosine - b * sine);
-        *address_of<T>(out, q) = convert<T>(a * sine + b * cosine);
+        /* the same roundings in each kernel that this is a part of */
+        two.v[0] = fused(a, cosine, -rounded_product(b, sine));
+        two.v[1] = fused(a, sine, rounded_product(b, cosine));
+        return two;
+    }
+};
+
+template <typename T>
+DEV void ggml_rope(const Tensor &x, const i32 *positions, const f32 *factors,
+                   const Tensor &out, const kpk_ggml_rope &r)
+{
+    const u32 ne[4] = {div_up(out.ne[0], 2u), out.ne[1], out.ne[2], out.ne[3]};
+    const Turner turner(r, positions, factors, out.ne[2]);
+
+    each_of(ne[0] * rows_of(out), [&](u32 i) {
+        Place p = place_of(i, ne);
+        const u32 pair = p.i[0];
+
+        p.i[0] = 0;
+        const Row<T> to(out, p);
+        const Turned two =
+            turner.pair(Row<const T>(x, p), out.ne[0], p.i[2], pair);
+
+        UNROLL
+        for (u32 k = 0; k < 2; k++)
+            if (two.c[k] < out.ne[0])
+                to[two.c[k]] = convert<T>(two.v[k]);
     });
 }

@@ -4,11 +4,15 @@
  * Any 1-D grid of any block takes the elements in turn, the first dimension
  * fastest. Where the outer dimensions are 1 nothing is divided: a host that
  * joins dimensions which lie one behind the other saves the time.
+ *
+ * All kernels of module ggml wait for the launch before them (early.h) first of
+ * all.
  */
 #pragma once
 
 #include "../../host/ggml_tensor.h"
 #include "division.h"
+#include "early.h"
 
 typedef kpk_ggml_tensor Tensor;
 
@@ -67,11 +71,27 @@ template <typename T> DEV T value_at(const Tensor &t, const Place &p)
     return *address_of<const T>(t, p);
 }
 
+/* elements of one row */
+template <typename T> struct Row {
+    u8 *first;
+    i64 step;
+
+    DEV_MEMBER Row(const Tensor &t, const Place &p)
+        : first(address_of<u8>(t, p)), step(t.nb[0])
+    {
+    }
+    DEV_MEMBER T &operator[](u32 c) const
+    {
+        return *reinterpret_cast<T *>(first + (i64)c * step);
+    }
+};
+
 /* fn(i) for this thread's share of n */
 template <class Fn> DEV void each_of(u32 n, Fn fn)
 {
     const u64 step = global_threads();
 
+    meet_launches();
     NO_UNROLL
     for (u64 i = global_thread(); i < n; i += step)
         fn((u32)i);

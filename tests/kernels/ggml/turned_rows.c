@@ -78,6 +78,56 @@ static size_t position_of(const kpk_ggml_rope *r, size_t pair, size_t *number)
     return which;
 }
 
+/* Turns a row of a token; scale bounds what the turned elements' errors depend
+ * on. factors may be NULL. */
+static void turn_row(const kpk_ggml_rope *r, const int32_t *positions,
+                     size_t tokens, size_t token, const float *factors,
+                     kt_real *x, kt_real *scale)
+{
+    const size_t half = r->turned / 2;
+    const kt_real length =
+        r->ext != 0 ? r->attn * (1 - 0.1L * logl(r->scale)) : r->attn;
+
+    for (size_t j = 0; j < half; j++) {
+        size_t number;
+        const size_t which = position_of(r, j, &number);
+        const size_t p = r->first + (r->halves ? j : 2 * j);
+        const size_t q = p + (r->halves ? half : 1);
+        const kt_real a = x[p], b = x[q];
+        const kt_real whole = positions[which * tokens + token] *
+                              powl(r->base, -2 * (kt_real)number / r->n_dims) /
+                              (factors ? factors[j] : 1);
+        const kt_real way = ((kt_real)j - r->corr_low) /
+                            fmaxl(0.001L, (kt_real)r->corr_high - r->corr_low);
+        const kt_real mix = r->ext * (1 - fminl(1, fmaxl(0, way)));
+        const kt_real angle = whole * r->scale * (1 - mix) + whole * mix;
+        const kt_real cosine = length * cosl(angle);
+        const kt_real sine = length * sinl(r->back ? -angle : angle);
+
+        x[p] = a * cosine - b * sine;
+        x[q] = a * sine + b * cosine;
+        scale[p] = scale[q] = 24 * length * (fabsl(a) + fabsl(b));
+    }
+}
+
+static int32_t *make_positions(struct kt *t, size_t tokens)
+{
+    int32_t *positions = kt_alloc(t, 4 * tokens * sizeof(*positions));
+
+    for (size_t i = 0; i < 4 * tokens; i++)
+        positions[i] = (int32_t)(i * i * 131 + 7);
+    return positions;
+}
+
+static float *make_factors(struct kt *t, size_t half)
+{
+    float *factors = kt_alloc(t, half * sizeof(*factors));
+
+    for (size_t j = 0; j < half; j++)
+        factors[j] = 1 + (float)j / 8;
+    return factors;
+}
+
 void ggml_run_rope(struct kt *t, const struct kt_row *row)
 {
     for (size_t k = 0; k < NCASES(rope_cases); k++) {
@@ -85,43 +135,16 @@ void ggml_run_rope(struct kt *t, const struct kt_row *row)
         const kpk_ggml_rope *r = &c->r;
         const size_t d = c->ne[0], tokens = c->ne[2], half = r->turned / 2;
         struct gt x = gt_make(t, row->a, c->ne, c->from, KT_SMALL, k);
-        int32_t *positions = kt_alloc(t, 4 * tokens * sizeof(*positions));
-        float *factors = kt_alloc(t, half * sizeof(*factors));
+        int32_t *positions = make_positions(t, tokens);
+        float *factors = make_factors(t, half);
         kt_real *want = kt_alloc(t, x.n * sizeof(*want));
         kt_real *scale = kt_alloc(t, x.n * sizeof(*scale));
-        const kt_real length =
-            r->ext != 0 ? r->attn * (1 - 0.1L * logl(r->scale)) : r->attn;
 
-        for (size_t i = 0; i < 4 * tokens; i++)
-            positions[i] = (int32_t)(i * i * 131 + 7);
-        for (size_t j = 0; j < half; j++)
-            factors[j] = 1 + (float)j / 8;
         for (size_t i = 0; i < x.n; i++)
             want[i] = gt_get(&x, i);
         for (size_t i = 0; i < x.n / d; i++)
-            for (size_t j = 0; j < half; j++) {
-                size_t number;
-                const size_t which = position_of(r, j, &number);
-                const size_t p = i * d + r->first + (r->halves ? j : 2 * j);
-                const size_t q = p + (r->halves ? half : 1);
-                const kt_real a = want[p], b = want[q];
-                const kt_real whole =
-                    positions[which * tokens + i / c->ne[1] % tokens] *
-                    powl(r->base, -2 * (kt_real)number / r->n_dims) /
-                    (c->factors ? factors[j] : 1);
-                const kt_real way =
-                    ((kt_real)j - r->corr_low) /
-                    fmaxl(0.001L, (kt_real)r->corr_high - r->corr_low);
-                const kt_real mix = r->ext * (1 - fminl(1, fmaxl(0, way)));
-                const kt_real angle =
-                    whole * r->scale * (1 - mix) + whole * mix;
-                const kt_real cosine = length * cosl(angle);
-                const kt_real sine = length * sinl(r->back ? -angle : angle);
-
-                want[p] = a * cosine - b * sine;
-                want[q] = a * sine + b * cosine;
-                scale[p] = scale[q] = 24 * length * (fabsl(a) + fabsl(b));
-            }
+            turn_row(r, positions, tokens, i / c->ne[1] % tokens,
+                     c->factors ? factors : NULL, want + i * d, scale + i * d);
         gt_place(t, &x);
 
         const struct gt out = gt_result(t, row->a, c->ne, c->to);
@@ -135,5 +158,115 @@ void ggml_run_rope(struct kt *t, const struct kt_row *row)
         if (!KT_LAUNCH(t, 2, 64, 0, x.t, dp, df, out.t, *r))
             return;
         gt_check(t, &out, want, NULL, (struct kt_gate){1, V, scale, false});
+    }
+}
+
+/* ---- on the way to attention ---- */
+
+enum { CACHE_ROWS = 9 };
+
+static const struct heads_case {
+    uint32_t d, heads, kv_heads, columns, tokens;
+    float factor;
+    uint32_t wide;
+    kpk_ggml_rope r;
+} heads_cases[] = {
+    {2, 1, 1, 2, 1, 1, 0, {BASE, .n_dims = 2, .turned = 2}},
+    {64, 9, 3, 192, 1, 1, 1, {BASE, .n_dims = 64, .turned = 64}},
+    {80,
+     3,
+     1,
+     24,
+     5,
+     0.25f,
+     1,
+     {BASE, .n_dims = 32, .turned = 32, .halves = 1}},
+};
+
+/* A tensor's wanted rows in the cache: those of tokens 1, 3, ... are missing.
+ */
+static void check_cache(struct kt *t, const struct gt *cache, const kt_real *x,
+                        const kt_real *scale, const int64_t *ids, size_t tokens)
+{
+    const size_t columns = cache->t.ne[0];
+    kt_real *want = kt_alloc(t, cache->n * sizeof(*want));
+    kt_real *of = kt_alloc(t, cache->n * sizeof(*of));
+    bool *skip = kt_alloc(t, cache->n * sizeof(*skip));
+
+    for (size_t i = 0; i < cache->n; i++)
+        skip[i] = true;
+    for (size_t token = 0; token < tokens; token++)
+        for (size_t c = 0; ids[token] >= 0 && c < columns; c++) {
+            const size_t at = (size_t)ids[token] * columns + c;
+
+            skip[at] = false;
+            want[at] = x[token * columns + c];
+            of[at] = scale ? scale[token * columns + c] : 0;
+        }
+    gt_check(t, cache, want, skip, (struct kt_gate){0.51L, V, of, false});
+}
+
+void ggml_run_heads(struct kt *t, const struct kt_row *row)
+{
+    for (size_t k = 0; k < NCASES(heads_cases); k++) {
+        const struct heads_case *c = &heads_cases[k];
+        const uint32_t tokens = c->tokens;
+        const uint32_t ne[3][4] = {{c->d, c->heads, tokens, 1},
+                                   {c->d, c->kv_heads, tokens, 1},
+                                   {c->columns, tokens, 1, 1}};
+        const uint32_t keys_ne[4] = {c->d * c->kv_heads, CACHE_ROWS, 1, 1};
+        const uint32_t values_ne[4] = {c->columns, CACHE_ROWS, 1, 1};
+        const uint32_t ids_ne[4] = {tokens, 1, 1, 1};
+        const int32_t *positions = make_positions(t, tokens);
+        int64_t *rows = kt_alloc(t, tokens * sizeof(*rows));
+        struct gt from[3], ids = gt_make(t, c->wide ? KT_I64 : KT_I32, ids_ne,
+                                         DENSE, KT_ZERO, 0);
+        kt_real *x[3], *scale[3];
+
+        for (size_t i = 0; i < tokens; i++) {
+            rows[i] = i % 2 ? -1 : (int64_t)(CACHE_ROWS - 1 - i);
+            kt_put(ids.type, ids.host, i, (kt_real)rows[i]);
+        }
+        gt_place(t, &ids);
+        for (size_t p = 0; p < 3; p++) {
+            from[p] = gt_make(t, row->a, ne[p], GAPS, KT_SMALL, 3 * k + p);
+            x[p] = kt_alloc(t, from[p].n * sizeof(*x[p]));
+            scale[p] = kt_alloc(t, from[p].n * sizeof(*scale[p]));
+            for (size_t i = 0; i < from[p].n; i++)
+                x[p][i] = gt_get(&from[p], i);
+            for (size_t i = 0; p < 2 && i < from[p].n; i += c->d)
+                turn_row(&c->r, positions, tokens, i / c->d / ne[p][1], NULL,
+                         x[p] + i, scale[p] + i);
+            gt_place(t, &from[p]);
+        }
+        for (size_t i = 0; i < from[0].n; i++) {
+            x[0][i] *= c->factor;
+            scale[0][i] *= c->factor;
+        }
+
+        const struct gt queries = gt_result(t, KT_F16, ne[0], DENSE);
+        const struct gt keys = gt_result(t, KT_F16, keys_ne, DENSE);
+        const struct gt values = gt_result(t, KT_F16, values_ne, DENSE);
+        const float *none = NULL;
+        const int32_t *dp =
+            kt_device(t, positions, 4 * tokens * sizeof(*positions), 0);
+        const kpk_ggml_heads heads = {.q = from[0].t,
+                                      .k = from[1].t,
+                                      .v = from[2].t,
+                                      .keys = keys.t,
+                                      .values = values.t,
+                                      .key_ids = ids.t,
+                                      .value_ids = ids.t,
+                                      .queries = queries.t.data,
+                                      .factor = c->factor,
+                                      .wide = c->wide};
+
+        t->what = "on the way to attention";
+        if (!KT_LAUNCH(t, 3, 64, 0, heads, dp, none, c->r))
+            return;
+        gt_check(t, &queries, x[0], NULL,
+                 (struct kt_gate){0.51L, V, scale[0], false});
+        check_cache(t, &keys, x[1], scale[1], rows, tokens);
+        check_cache(t, &values, x[2], NULL, rows, tokens);
     }
 }

@@ -1,0 +1,93 @@
+/*
+ * experts.h - which experts a token takes, and the sum of what they make
+ *
+ *   choose    logits [experts, tokens], up to most_experts. ids [k, tokens] i32
+ *             are the k likeliest, the first of equal ones in front; weights
+ * [1, k, tokens] their softmax over all experts, divided by their sum, of at
+ * least `least`, if `whole`. Token = blockIdx.x, blocks as strided_norm.h takes
+ * them add up    out [n, tokens]: the sum over e of x [n, e, tokens] times w
+ * [1, e, tokens], one product after the other, each rounded
+ *
+ * The numbers are those of ggml_soft_max_f32, ggml_sum_rows_f32, ggml_mul and
+ * ggml_add in blocks of that shape.
+ */
+#pragma once
+
+#include "ggml/elementwise.h"
+#include "ggml/strided_norm.h"
+
+constexpr u32 most_experts = 512;
+
+DEV void ggml_choose_experts(const Tensor &logits, const Tensor &ids,
+                             const Tensor &weights, u32 whole, f32 least)
+{
+    BLOCK_SCRATCH(f32, scratch);
+    __shared__ f32 part[most_experts], chosen[most_experts];
+    const u32 token = blockIdx.x, n = logits.ne[0], k = weights.ne[1];
+    const Row<const f32> from(logits, {{0, token, 0, 0}});
+    const Row<i32> to_ids(ids, {{0, token, 0, 0}});
+    BlockRow row(scratch);
+    f32 top = -infinity<f32>();
+
+    row.each(n, [&](u32 c) { top = max_number(top, from[c]); });
+    top = row.reduce(top, larger());
+
+    const f32 sum = row.sum(n, [&](u32 c) {
+        part[c] = exponential(from[c] - top);
+        return part[c];
+    });
+    const f32 factor = 1.0f / sum;
+
+    row.each(n, [&](u32 c) { part[c] *= factor; });
+    /* f32 holds the numbers of experts exactly; a chosen one counts less than 0
+     * from then on */
+    NO_UNROLL
+    for (u32 j = 0; j < k; j++) {
+        f32 most = -infinity<f32>(), first = -infinity<f32>();
+
+        row.each(n, [&](u32 c) { most = max_number(most, part[c]); });
+        most = row.reduce(most, larger());
+        row.each(n, [&](u32 c) {
+            if (part[c] == most)
+                first = max_number(first, -(f32)c);
+        });
+        /* the last one if all are NaN */
+        const u32 id = min_of((u32)-row.reduce(first, larger()), n - 1);
+
+        if (row.t.rank == id % row.t.size) {
+            to_ids[j] = (i32)id;
+            chosen[j] = most;
+            part[id] = -1;
+        }
+    }
+    __syncthreads();
+
+    f32 of = 1;
+
+    if (whole) {
+        of = row.sum(k, [&](u32 j) { return chosen[j]; });
+        of = clamped(of, least, infinity<f32>());
+    }
+    row.each(k, [&](u32 j) {
+        *address_of<f32>(weights, {{0, j, token, 0}}) =
+            whole ? chosen[j] / of : chosen[j];
+    });
+}
+
+DEV void ggml_add_up_experts(const Tensor &x, const Tensor &w,
+                             const Tensor &out)
+{
+    each_place(out, [&](const Place &p) {
+        f32 sum = 0;
+
+        NO_UNROLL
+        for (u32 e = 0; e < x.ne[1]; e++) {
+            const f32 v =
+                rounded_product(value_at<f32>(x, {{p.i[0], e, p.i[1], 0}}),
+                                value_at<f32>(w, {{0, e, p.i[1], 0}}));
+
+            sum = e ? sum + v : v;
+        }
+        *address_of<f32>(out, p) = sum;
+    });
+}
