@@ -1,6 +1,8 @@
 /* attention.c - FLASH_ATTN_EXT by module attention */
 #include "attention.h"
 
+#include "products.h"
+
 #include <kpack/candle/attention_plan.h>
 
 /* What module attention calls the type of K and V. */
@@ -82,27 +84,81 @@ static bool set_slopes(struct run *run, float max_bias, kpk_attention2_args *a)
                   KPK_ARGS(slopes, heads, max_bias));
 }
 
+/* K and V that module attention does not take, or not together, become f16. */
+static bool becomes_halves(const struct ggml_tensor *t)
+{
+    struct cache cache;
+
+    return !same_type(t->src[1], t->src[2]) ||
+           !cache_of(t->src[1]->type, &cache);
+}
+
+bool attention_reads_halves(const struct ggml_tensor *t)
+{
+    struct cache cache;
+
+    return becomes_halves(t) || (cache_of(t->src[1]->type, &cache) &&
+                                 cache.numbers == GGML_TYPE_F16);
+}
+
+/* Q as the type of K and V. heads.c may have made it f16. */
+static bool queries(struct run *run, const struct ggml_tensor *x,
+                    enum ggml_type type, struct ggml_tensor *out)
+{
+    const struct ggml_tensor *all = x->view_src ? x->view_src : x;
+
+    if (!run->half_of || all != run->half_of)
+        return converted(run, x, type, out);
+    *out = *x;
+    out->type = GGML_TYPE_F16;
+    out->data = run->half;
+    for (size_t d = 0; d < 4; d++)
+        out->nb[d] = x->nb[d] / 2;
+    return true;
+}
+
+/* The numbers of `from`, [width, heads, tokens, sequences], to the node's f32
+ * or to blocks. */
+static bool finish(struct run *run, const struct ggml_tensor *t,
+                   const struct ggml_tensor *from, void *blocks, bool to_blocks)
+{
+    const uint32_t rows = (uint32_t)(t->ne[2] * t->ne[3]);
+    const int32_t columns = (int32_t)(t->ne[0] * t->ne[1]);
+    const int32_t padded = blocks_columns(columns);
+    kpk_ggml_tensor numbers = view_of(from), to = view_of(t);
+
+    if (to_blocks)
+        return launch(run, "quantize_q8_1_quants_f16",
+                      (uint64_t)rows * (uint64_t)padded, 0,
+                      KPK_ARGS(from->data, blocks, rows, columns, padded));
+    join_dims(2, (kpk_ggml_tensor *[]){&to, &numbers});
+    return launch(run, named(named("ggml_copy", from->type).text, t->type).text,
+                  count(&to), 0, KPK_ARGS(numbers, to));
+}
+
 /*
- * Q is rounded to the type of K and V, and so is O before it becomes f32. K and
- * V that module attention does not take, or not together, become f16.
+ * Q is rounded to the type of K and V, and so is O before it becomes f32 or
+ * blocks.
  */
-bool attention(struct run *run, const struct ggml_tensor *t)
+static bool attend(struct run *run, const struct ggml_tensor *t, void *blocks,
+                   bool to_blocks)
 {
     const struct ggml_tensor *sinks = t->src[4];
     struct ggml_tensor q, k = *t->src[1], v = *t->src[2], o = *t;
     struct cache cache;
     kpk_attention2_args a = {.d_v = (uint32_t)t->ne[0]};
     kpk_attention_plan plan;
-    kpk_ggml_tensor from, to;
     void *workspace;
 
     if (!is_f32(t) || !is_f32(t->src[0]) || (sinks && !is_f32(sinks)))
         return false;
-    if ((!same_type(&k, &v) || !cache_of(k.type, &cache)) &&
+    if (becomes_halves(t) &&
         (!as_f16(run, t->src[1], &k) || !as_f16(run, t->src[2], &v)))
         return false;
     if (!cache_of(k.type, &cache) || !has_rows(&k) || !has_rows(&v) ||
-        !converted(run, t->src[0], cache.numbers, &q))
+        (to_blocks &&
+         (cache.numbers != GGML_TYPE_F16 || !ggml_is_contiguous(t))) ||
+        !queries(run, t->src[0], cache.numbers, &q))
         return false;
     o.type = cache.numbers;
     for (size_t d = 0; d < 4; d++)
@@ -141,14 +197,24 @@ bool attention(struct run *run, const struct ggml_tensor *t)
                               cache.cache, &a, UINT64_MAX, &plan) != KPK_OK)
         return false;
     workspace = scratch(run, plan.workspace_nbytes);
+    if (to_blocks && plan.quantizes)
+        a.base.o_q8_1 = blocks;
     if (run->launching &&
         !gpu_check(
             kpk_attention2_launch(run->inst, &a, &plan, workspace, run->stream),
             "attention"))
         return false;
-    from = view_of(&o);
-    to = view_of(t);
-    join_dims(2, (kpk_ggml_tensor *[]){&to, &from});
-    return launch(run, named(named("ggml_copy", o.type).text, t->type).text,
-                  count(&to), 0, KPK_ARGS(from, to));
+    run->half_of = NULL;
+    return a.base.o_q8_1 || finish(run, t, &o, blocks, to_blocks);
+}
+
+bool attention(struct run *run, const struct ggml_tensor *t)
+{
+    return attend(run, t, NULL, false);
+}
+
+bool attention_to_blocks(struct run *run, const struct ggml_tensor *t,
+                         void *blocks)
+{
+    return attend(run, t, blocks, true);
 }

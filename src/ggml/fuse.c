@@ -6,6 +6,8 @@
  */
 #include "fuse.h"
 
+#include "attention.h"
+#include "nodes.h"
 #include "products.h"
 
 #include <stdio.h>
@@ -27,18 +29,12 @@ static bool is_plain(const struct ggml_tensor *t)
     return is_f32(t) && ggml_is_contiguous(t);
 }
 
-/* Whether two tensors with memory share a part of it. */
-static bool are_one(const struct ggml_tensor *a, const struct ggml_tensor *b)
-{
-    return a && b && a->data && b->data && overlap(a, b);
-}
-
 /* A kernel reads a row before it writes the row: the two may be one tensor's
  * memory, and no other part of it. */
 static bool may_write(const struct ggml_tensor *out,
                       const struct ggml_tensor *in)
 {
-    return !are_one(out, in) || out->data == in->data;
+    return !overlap_of(out, in) || out->data == in->data;
 }
 
 /* The operand of a node that is not `one`. */
@@ -55,7 +51,8 @@ static bool is_row_of(const struct ggml_tensor *t,
     return is_plain(t) && t->ne[0] == rows->ne[0] && ggml_nrows(t) == 1;
 }
 
-/* The products that read node i as Q8_1; 0 if anything else reads it. */
+/* The products that read node i as Q8_1; 0 if anything else reads it. A view of
+ * a node that nothing else reads may be given. */
 static int32_t uses_as_blocks(const struct run *run,
                               const struct ggml_cgraph *graph, int i)
 {
@@ -63,14 +60,18 @@ static int32_t uses_as_blocks(const struct run *run,
     const int32_t uses = ggml_node_get_use_count(graph, i);
     int32_t found = 0;
 
-    if (!ggml_node_has_n_uses(graph, i, uses))
+    if (node->flags & GGML_TENSOR_FLAG_OUTPUT ||
+        (node->view_src && node->op != GGML_OP_RESHAPE))
         return 0;
     for (int j = i + 1; j < graph->n_nodes && found < uses; j++) {
         const struct ggml_tensor *t = graph->nodes[j];
 
-        found += t->op == GGML_OP_MUL_MAT && t->src[1] == node &&
-                 t->src[0] != node && (t->flags & GGML_TENSOR_FLAG_COMPUTE) &&
-                 mul_mat_reads_blocks(run, t);
+        found +=
+            t->src[1] == node && t->src[0] != node &&
+            (t->flags & GGML_TENSOR_FLAG_COMPUTE) &&
+            (t->op == GGML_OP_MUL_MAT      ? mul_mat_reads_blocks(run, t)
+             : t->op == GGML_OP_MUL_MAT_ID ? mul_mat_id_reads_blocks(run, t)
+                                           : false);
     }
     return found == uses ? uses : 0;
 }
@@ -98,6 +99,7 @@ bool fuse_norm(struct run *run, const struct ggml_tensor *x,
     void *total = sum ? sum->data : NULL;
     const int32_t n = (int32_t)x->ne[0], unused = 0;
 
+    run->waits = weights && !is_constant(weights);
     return x->ne[0] <= INT32_MAX &&
            launch(run, "rmsnorm_add_f32", (uint64_t)ggml_nrows(x),
                   (uint64_t)x->ne[0],
@@ -106,7 +108,7 @@ bool fuse_norm(struct run *run, const struct ggml_tensor *x,
 }
 
 /* The same to Q8_1. */
-static bool norm_to_blocks(const struct run *run, const struct ggml_tensor *x,
+static bool norm_to_blocks(struct run *run, const struct ggml_tensor *x,
                            const struct ggml_tensor *residual,
                            const struct ggml_tensor *weights,
                            const struct ggml_tensor *sum, float eps)
@@ -116,6 +118,7 @@ static bool norm_to_blocks(const struct run *run, const struct ggml_tensor *x,
     void *blocks = run->shared;
     const int32_t n = (int32_t)x->ne[0], padded = blocks_columns(n);
 
+    run->waits = !is_constant(weights);
     return launch(
         run, "add_rmsnorm_quantize_q8_1_quants_f32", (uint64_t)ggml_nrows(x),
         (uint64_t)x->ne[0],
@@ -141,12 +144,12 @@ static bool norm_mul(struct run *run, const struct sequence *s)
         (residual && (!is_plain(residual) || !is_plain(add) ||
                       !ggml_are_same_shape(x, residual))) ||
         !may_write(sum, x) || !may_write(sum, residual) ||
-        are_one(sum, weights))
+        overlap_of(sum, weights))
         return false;
     if (make_blocks(run, s->graph, s->first + s->n - 1))
         return norm_to_blocks(run, x, residual, weights, sum, eps);
     return may_write(out, x) && may_write(out, residual) &&
-           !are_one(out, weights) && !are_one(out, sum) &&
+           !overlap_of(out, weights) && !overlap_of(out, sum) &&
            fuse_norm(run, x, residual, weights, sum, out, eps);
 }
 
@@ -164,12 +167,13 @@ static bool norm_add_norm(struct run *run, const struct sequence *s)
     const int32_t n = (int32_t)out->ne[0], padded = blocks_columns(n);
     void *blocks = run->shared;
 
+    run->waits = !is_constant(inner_weights) || !is_constant(weights);
     return eps == param_f32(second, 0) && is_plain(x) && is_plain(residual) &&
            is_plain(sum) && is_plain(out) && out->ne[0] <= INT32_MAX - 512 &&
            ggml_are_same_shape(x, sum) && ggml_are_same_shape(residual, sum) &&
            is_row_of(inner_weights, out) && is_row_of(weights, out) &&
            may_write(sum, x) && may_write(sum, residual) &&
-           !are_one(sum, inner_weights) && !are_one(sum, weights) &&
+           !overlap_of(sum, inner_weights) && !overlap_of(sum, weights) &&
            make_blocks(run, s->graph, s->first + 4) &&
            launch(run, "rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32",
                   (uint64_t)ggml_nrows(out), (uint64_t)out->ne[0],
@@ -207,6 +211,21 @@ static bool gate_to_blocks(struct run *run, const struct sequence *s)
         KPK_ARGS(gate->data, up->data, blocks, rows, n, padded, stride));
 }
 
+/* ---- attention ---- */
+
+/* Its result, reshaped to a row for each token, to Q8_1. */
+static bool attention_blocks(struct run *run, const struct sequence *s)
+{
+    const struct ggml_tensor *t = s->nodes[0], *rows = s->nodes[1];
+
+    return is_plain(t) && rows->view_src == t && rows->data == t->data &&
+           rows->ne[0] == t->ne[0] * t->ne[1] &&
+           rows->ne[1] == t->ne[2] * t->ne[3] &&
+           rows->ne[0] <= INT32_MAX - 512 && rows->ne[1] <= UINT32_MAX &&
+           make_blocks(run, s->graph, s->first + 1) &&
+           attention_to_blocks(run, t, run->shared);
+}
+
 /* ---- the table ---- */
 
 /* clang-format off */
@@ -216,7 +235,8 @@ static bool gate_to_blocks(struct run *run, const struct sequence *s)
                                 GGML_OP_RMS_NORM, GGML_OP_MUL)                 \
     X(norm_mul,         0,      GGML_OP_ADD, GGML_OP_RMS_NORM, GGML_OP_MUL)    \
     X(norm_mul,         NONE,   GGML_OP_RMS_NORM, GGML_OP_MUL)                 \
-    X(gate_to_blocks,   NONE,   GGML_OP_GLU)
+    X(gate_to_blocks,   NONE,   GGML_OP_GLU)                                   \
+    X(attention_blocks, NONE,   GGML_OP_FLASH_ATTN_EXT, GGML_OP_RESHAPE)
 /* clang-format on */
 
 static const struct row {
@@ -266,6 +286,8 @@ int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first)
             continue;
         for (int i = 0; i < s.n; i++)
             shared_forget(run, s.nodes[i]);
+        run->scratch_used = 0;
+        run->waits = false;
         if (rows[r].serve(run, &s))
             return s.n;
         *run = before; /* no blocks were made */

@@ -9,7 +9,9 @@
  */
 #include "graph.h"
 
+#include "experts.h"
 #include "fuse.h"
+#include "heads.h"
 #include "ops.h"
 
 #include <ggml-impl.h>
@@ -79,9 +81,9 @@ struct recording {
 struct graphs {
     struct gpu *gpu;
     void *stream;
-    bool fusing;
-    char *memory; /* of struct run: shared, then scratch */
-    size_t shared_nbytes, scratch_nbytes;
+    bool fusing, no_early;
+    char *memory; /* of struct run: shared, heads, then scratch */
+    size_t shared_nbytes, heads_nbytes, scratch_nbytes;
     void *recorder; /* the stream that records; NULL: none does */
     uint64_t now;
     int nkeys; /* room for keys */
@@ -180,15 +182,23 @@ find_recording(struct graphs *g, const struct ggml_cgraph *graph, bool *known)
 
 /* ---- launches ---- */
 
+static char *part(const struct graphs *g, size_t first)
+{
+    return g->memory ? g->memory + first : NULL;
+}
+
 static struct run new_run(const struct graphs *g, void *stream)
 {
+    const size_t kept = g->shared_nbytes + g->heads_nbytes;
+
     return (struct run){.inst = g->gpu->inst,
                         .fusing = g->fusing,
                         .launching = stream != NULL,
+                        .no_early = g->no_early,
                         .stream = stream,
-                        .shared = g->memory,
-                        .scratch =
-                            g->memory ? g->memory + g->shared_nbytes : NULL};
+                        .shared = part(g, 0),
+                        .heads = part(g, g->shared_nbytes),
+                        .scratch = part(g, kept)};
 }
 
 /* Asks, or launches, node by node or several together. */
@@ -197,16 +207,25 @@ static bool run_nodes(struct graphs *g, struct run *run,
 {
     for (int i = 0, n; i < graph->n_nodes; i += n) {
         const struct ggml_tensor *node = graph->nodes[i];
+        enum heads heads;
 
         n = 1;
         if (ops_is_nothing(node) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
             continue;
-        n = fuse_nodes(run, graph, i);
+        heads = heads_node(run, graph, i);
+        if (heads == HEADS_SERVED)
+            continue;
+        n = heads == HEADS_NONE ? fuse_nodes(run, graph, i) : 0;
+        if (n > 0)
+            continue;
+        n = heads == HEADS_NONE ? experts_nodes(run, graph, i) : 0;
+        for (int j = i; j < i + n; j++)
+            shared_forget(run, graph->nodes[j]);
         if (n > 0)
             continue;
         n = 1;
         shared_forget(run, node);
-        if (!ops_node(run, node) && run->launching) {
+        if ((heads == HEADS_FAILED || !ops_node(run, node)) && run->launching) {
             (void)fprintf(stderr, "ggml-kpack: %s: %s (%s) failed\n",
                           g->gpu->name, ggml_op_desc(node), node->name);
             return false;
@@ -215,15 +234,21 @@ static bool run_nodes(struct graphs *g, struct run *run,
     return true;
 }
 
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Memory as much as the largest node wants. Recordings have its address. */
 static bool make_memory(struct graphs *g, const struct ggml_cgraph *graph)
 {
     kpk_instance *inst = g->gpu->inst;
     struct run measure = new_run(g, NULL);
 
-    measure.shared = measure.scratch = NULL;
+    measure.shared = measure.heads = measure.scratch = NULL;
     (void)run_nodes(g, &measure, graph);
     if (measure.shared_nbytes <= g->shared_nbytes &&
+        measure.heads_nbytes <= g->heads_nbytes &&
         measure.scratch_nbytes <= g->scratch_nbytes)
         return true;
     if (!gpu_check(kpk_sync(inst, g->stream), "waiting for the GPU"))
@@ -233,15 +258,16 @@ static bool make_memory(struct graphs *g, const struct ggml_cgraph *graph)
     if (!gpu_check(kpk_free(inst, g->memory), "freeing memory"))
         return false;
     g->memory = NULL;
-    if (measure.shared_nbytes > g->shared_nbytes)
-        g->shared_nbytes = measure.shared_nbytes;
-    if (measure.scratch_nbytes > g->scratch_nbytes)
-        g->scratch_nbytes = measure.scratch_nbytes;
-    if (gpu_check(kpk_malloc(inst, g->shared_nbytes + g->scratch_nbytes,
-                             (void **)&g->memory),
-                  "memory for a graph"))
+    g->shared_nbytes = most(g->shared_nbytes, measure.shared_nbytes);
+    g->heads_nbytes = most(g->heads_nbytes, measure.heads_nbytes);
+    g->scratch_nbytes = most(g->scratch_nbytes, measure.scratch_nbytes);
+    if (gpu_check(
+            kpk_malloc(inst,
+                       g->shared_nbytes + g->heads_nbytes + g->scratch_nbytes,
+                       (void **)&g->memory),
+            "memory for a graph"))
         return true;
-    g->shared_nbytes = g->scratch_nbytes = 0;
+    g->shared_nbytes = g->heads_nbytes = g->scratch_nbytes = 0;
     return false;
 }
 
@@ -323,6 +349,7 @@ struct graphs *graphs_open(struct gpu *gpu, void *stream)
     g->gpu = gpu;
     g->stream = stream;
     g->fusing = is_wanted("fusion");
+    g->no_early = !is_wanted("early");
     if (is_wanted("graphs") &&
         kpk_stream_create(gpu->inst, KPK_STREAM_NON_BLOCKING, &g->recorder) !=
             KPK_OK)

@@ -17,16 +17,25 @@ bool launch_planes(const struct run *run, const char *name, uint64_t n,
                    uint64_t columns, uint32_t planes, const kpk_arg *args,
                    size_t nargs)
 {
+    const bool early = !run->large && !run->waits && !run->no_early;
+    kpk_launch_options options = {.stream = run->stream,
+                                  .flags = early ? KPK_LAUNCH_EARLY : 0};
     const kpk_kernel *kernel;
-    kpk_shape shape;
 
     if (kpk_kernel_get(run->inst, name, &kernel) != KPK_OK ||
-        kpk_kernel_shape(kernel, n, columns, &shape) != KPK_OK)
+        kpk_kernel_shape(kernel, n, columns, &options.shape) != KPK_OK)
         return false;
-    shape.grid[2] = planes;
+    options.shape.grid[2] = planes;
     return !run->launching ||
-           gpu_check(kpk_launch(kernel, &shape, run->stream, args, nargs),
-                     name);
+           gpu_check(kpk_launch_ex(kernel, &options, args, nargs), name);
+}
+
+bool is_constant(const struct ggml_tensor *t)
+{
+    const struct ggml_tensor *all = t->view_src ? t->view_src : t;
+
+    return all->op == GGML_OP_NONE && all->buffer &&
+           all->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
 }
 
 bool launch_copy(const struct run *run, void *to, const void *from,

@@ -7,6 +7,15 @@
 #include <kpack/candle.h>
 #include <kpack/candle/ggml_tensor.h>
 
+/* Nodes on the way to attention that become one launch, see heads.c. */
+enum { MOST_GROUP_NODES = 8 };
+struct group {
+    int n, nodes[MOST_GROUP_NODES];    /* in order; 0: none is under way */
+    const struct ggml_tensor *rope;    /* of Q */
+    const struct ggml_tensor *queries; /* what attention reads of it */
+    kpk_ggml_heads args;
+};
+
 /*
  * One node is asked, measured or launched by the same code, so that the answers
  * cannot differ: only a launch has a stream.
@@ -15,11 +24,19 @@ struct run {
     kpk_instance *inst;
     bool fusing; /* a graph's nodes, and what they make of an operand */
     bool launching;
+    bool large;    /* the last product was large: nothing begins early */
+    bool waits;    /* this node's launches do not begin early */
+    bool no_early; /* none does */
     void *stream;
     char *shared;                        /* of `launching`: memory for nodes */
     size_t shared_nbytes;                /* the most that one wanted */
     const struct ggml_tensor *shared_of; /* what is in it is made of this one */
-    int32_t shared_uses;   /* nodes that read it, and can read nothing else */
+    int32_t shared_uses; /* nodes that read it, and can read nothing else */
+    char *heads;         /* of `launching`: memory for heads.c */
+    size_t heads_nbytes; /* the most that a group of nodes wanted */
+    struct group group;  /* the nodes of heads.c that are under way */
+    const struct ggml_tensor *half_of; /* this one's numbers are f16, */
+    void *half;                        /* and here, in `heads` */
     char *scratch;         /* of `launching`: memory for the node alone */
     size_t scratch_nbytes; /* the most that a node wanted */
     size_t scratch_used;   /* by this node */
@@ -29,6 +46,13 @@ struct run {
 enum { MOST_LAUNCHES = 256 };
 
 /* ---- launches: made if run->launching, else asked for ---- */
+
+/*
+ * Whether no node writes a tensor: kernels that begin while the launch before
+ * runs (KPK_LAUNCH_EARLY) may read it before that ends. A node that gives them
+ * another one sets run->waits.
+ */
+bool is_constant(const struct ggml_tensor *t);
 
 /* At the recommended shape for n and columns (kpk_kernel_shape()). false also
  * if the pack has no such kernel. */

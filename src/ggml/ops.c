@@ -560,39 +560,61 @@ static void rope_ramp(const struct ggml_tensor *t, kpk_ggml_rope *r)
     r->corr_high = fminf((float)r->n_dims - 1, ceilf(corr[1]));
 }
 
-static bool rope(struct run *run, const struct ggml_tensor *t,
-                 const struct op *op)
+/* How a node turns; false if no kernel does. */
+static bool rope_of(const struct ggml_tensor *t, kpk_ggml_rope *r)
 {
-    const struct ggml_tensor *x = t->src[0], *positions = t->src[1];
-    const void *factors = t->src[2] ? t->src[2]->data : NULL;
+    const struct ggml_tensor *positions = t->src[1];
     const int32_t mode = t->op_params[2];
     const bool vision = mode == GGML_ROPE_TYPE_VISION;
-    const kpk_ggml_tensor from = view_of(x), out = view_of(t);
-    kpk_ggml_rope r = {.base = param_f32(t, 5),
-                       .scale = param_f32(t, 6),
-                       .ext = param_f32(t, 7),
-                       .attn = param_f32(t, 8),
-                       .n_dims = (uint32_t)t->op_params[1],
-                       .first = (uint32_t)t->op_params[15],
-                       .halves = mode != GGML_ROPE_TYPE_NORMAL,
-                       .back = t->op == GGML_OP_ROPE_BACK,
-                       .in_turn = mode == GGML_ROPE_TYPE_IMROPE,
-                       .restart = vision};
 
-    (void)op;
-    r.turned = vision ? (uint32_t)t->ne[0] : r.n_dims;
+    *r = (kpk_ggml_rope){.base = param_f32(t, 5),
+                         .scale = param_f32(t, 6),
+                         .ext = param_f32(t, 7),
+                         .attn = param_f32(t, 8),
+                         .n_dims = (uint32_t)t->op_params[1],
+                         .first = (uint32_t)t->op_params[15],
+                         .halves = mode != GGML_ROPE_TYPE_NORMAL,
+                         .back = t->op == GGML_OP_ROPE_BACK,
+                         .in_turn = mode == GGML_ROPE_TYPE_IMROPE,
+                         .restart = vision};
+    r->turned = vision ? (uint32_t)t->ne[0] : r->n_dims;
     if (mode & GGML_ROPE_TYPE_MROPE)
-        memcpy(r.pairs, &t->op_params[11], sizeof(r.pairs));
-    if (!same_type(t, x) || !ggml_is_contiguous(positions) || r.n_dims == 0 ||
-        (uint64_t)r.first + r.turned > (uint64_t)t->ne[0] ||
+        memcpy(r->pairs, &t->op_params[11], sizeof(r->pairs));
+    if (!ggml_is_contiguous(positions) || r->n_dims == 0 ||
+        (uint64_t)r->first + r->turned > (uint64_t)t->ne[0] ||
         (t->src[2] && !ggml_is_contiguous(t->src[2])) ||
         (mode != GGML_ROPE_TYPE_NORMAL && mode != GGML_ROPE_TYPE_NEOX &&
          mode != GGML_ROPE_TYPE_MROPE && mode != GGML_ROPE_TYPE_IMROPE &&
          !vision))
         return false;
-    rope_ramp(t, &r);
-    return launch(run, named("ggml_rope", t->type).text, count(&out) / 2, 0,
-                  KPK_ARGS(from, positions->data, factors, out, r));
+    rope_ramp(t, r);
+    return true;
+}
+
+static bool rope(struct run *run, const struct ggml_tensor *t,
+                 const struct op *op)
+{
+    const struct ggml_tensor *x = t->src[0];
+    const void *positions = t->src[1]->data;
+    const void *factors = t->src[2] ? t->src[2]->data : NULL;
+    const kpk_ggml_tensor from = view_of(x), out = view_of(t);
+    kpk_ggml_rope r;
+
+    (void)op;
+    return same_type(t, x) && rope_of(t, &r) &&
+           launch(run, named("ggml_rope", t->type).text, count(&out) / 2, 0,
+                  KPK_ARGS(from, positions, factors, out, r));
+}
+
+bool ops_heads_to_cache(struct run *run, const struct ggml_tensor *t,
+                        const kpk_ggml_heads *heads, uint64_t pairs)
+{
+    const void *positions = t->src[1]->data;
+    const void *factors = t->src[2] ? t->src[2]->data : NULL;
+    kpk_ggml_rope r;
+
+    return rope_of(t, &r) && launch(run, "ggml_heads_to_cache_f32", pairs, 0,
+                                    KPK_ARGS(*heads, positions, factors, r));
 }
 
 /* ---- places ---- */
@@ -774,5 +796,6 @@ bool ops_node(struct run *run, const struct ggml_tensor *node)
     const struct op *op = node->op < GGML_OP_COUNT ? &table[node->op] : NULL;
 
     run->scratch_used = 0;
+    run->waits = false;
     return op && op->serve && fits(node) && op->serve(run, node, op);
 }

@@ -10,6 +10,14 @@
 /* Up to these, columns are multiplied by numbers as f32. */
 enum { MOST_COLUMNS = 8 };
 
+/*
+ * A product of more than FEW_COLUMNS with a matrix of this size has just as
+ * many blocks as are at work at once. Begun early, they lie on the
+ * multiprocessors that the launch before leaves free, and take up to twice
+ * their time on an H200; and between such products small launches gain nothing.
+ */
+enum { FEW_COLUMNS = 4, LARGE_ELEMENTS = 4 << 20 };
+
 /* A product of one matrix; columns are f32, or Q8_1 made of them. */
 struct product {
     enum ggml_type type;
@@ -89,6 +97,8 @@ static bool product(struct run *run, const struct product *p, void *blocks,
         !launch(run, "quantize_q8_1_quants", (uint64_t)in_columns,
                 (uint64_t)p->n, KPK_ARGS(p->in, in, p->columns, in_columns)))
         return false;
+    run->large =
+        p->n > FEW_COLUMNS && (int64_t)p->rows * p->columns >= LARGE_ELEMENTS;
     if (p->n <= MOST_COLUMNS)
         return product_of_few(run, p, in, in_columns);
     if (is_low_bit(p->type)) /* tiles of f32 columns */
@@ -175,6 +185,7 @@ static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
         x->ne[2] * x->ne[3] > MOST_LAUNCHES || m->ne[0] > INT32_MAX - 512 ||
         m->ne[1] > INT32_MAX || x->ne[1] > UINT16_MAX)
         return false;
+    run->waits = !is_constant(m);
     nbytes = blocks_nbytes(m->ne[0], x->ne[1]);
     blocks = x == t->src[1] && x->ne[2] * x->ne[3] == 1 &&
                      reads_blocks(m->type, x->ne[1])
@@ -248,6 +259,7 @@ bool mul_mat(struct run *run, const struct ggml_tensor *t)
     const bool as_it_is = is_f32(x) && is_matrix(x);
     struct ggml_tensor columns;
 
+    run->large = false;
     if (is_small(t) && mul_mat_any(run, t, NULL))
         return true;
     if (is_f32(m) && mul_mat_f32(run, t))
@@ -271,6 +283,29 @@ bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t)
     return reads_blocks(t->src[0]->type, x->ne[1]) && may_round(t) &&
            is_f32(x) && is_matrix(x) && x->ne[2] * x->ne[3] == 1 &&
            mul_mat_weights(&ask, t, x);
+}
+
+bool mul_mat_of_rows(struct run *run, const struct ggml_tensor *t, int64_t rows,
+                     int n, void *out)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    const struct product p = {.type = m->type,
+                              .matrix = m->data,
+                              .in = x->data,
+                              .out = out,
+                              .columns = (int32_t)m->ne[0],
+                              .rows = (int32_t)rows,
+                              .n = (int32_t)x->ne[1]};
+    bool made = false, again;
+    void *blocks;
+
+    run->scratch_used = 0;
+    run->waits = !is_constant(m);
+    blocks = shared(run, x, blocks_nbytes(m->ne[0], x->ne[1]), &made);
+    for (int i = 1; i < n; i++) /* each counts as one that read them */
+        if (run->shared_of == x)
+            (void)shared(run, x, 0, &again);
+    return rows <= INT32_MAX && product(run, &p, blocks, made);
 }
 
 /* ---- mixtures of experts ---- */
@@ -329,18 +364,21 @@ static bool rows_apart(struct run *run, const struct ggml_tensor *t,
     const struct ggml_tensor *m = t->src[0], *x = t->src[1];
     const int32_t in_columns = blocks_columns(e->columns);
     const uint64_t n = (uint64_t)e->inputs * (uint64_t)e->tokens;
+    const bool as_it_is = is_f32(x) && ggml_is_contiguous(x);
+    const size_t nbytes = blocks_nbytes(e->columns, (int64_t)n);
     struct ggml_tensor columns = *x, ids = *t->src[2];
+    bool made = false;
     void *blocks;
 
-    if ((!is_f32(x) || !ggml_is_contiguous(x)) &&
-        !converted(run, x, GGML_TYPE_F32, &columns))
+    if (!as_it_is && !converted(run, x, GGML_TYPE_F32, &columns))
         return false;
     if (!ggml_is_contiguous(&ids) &&
         !converted(run, t->src[2], GGML_TYPE_I32, &ids))
         return false;
-    blocks = scratch(run, blocks_nbytes(e->columns, (int64_t)n));
-    return launch(run, "quantize_q8_1_quants", (uint64_t)in_columns, n,
-                  KPK_ARGS(columns.data, blocks, e->columns, in_columns)) &&
+    blocks = as_it_is ? shared(run, x, nbytes, &made) : scratch(run, nbytes);
+    return (made ||
+            launch(run, "quantize_q8_1_quants", (uint64_t)in_columns, n,
+                   KPK_ARGS(columns.data, blocks, e->columns, in_columns))) &&
            launch_planes(
                run,
                expert_name("indexed_moe_forward", m->type, "_q8_1", true).text,
@@ -395,12 +433,28 @@ static bool mul_mat_experts(struct run *run, const struct ggml_tensor *t)
     return may_round_to(t, GGML_TYPE_BF16) && rows_sorted(run, t, &e);
 }
 
+bool mul_mat_id_reads_blocks(const struct run *run, const struct ggml_tensor *t)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    struct run ask = {.inst = run->inst};
+    struct experts e;
+
+    return ggml_is_quantized(m->type) && type_name(m->type) && is_f32(x) &&
+           ggml_is_contiguous(x) && t->src[2]->type == GGML_TYPE_I32 &&
+           experts_of(t, &e) && may_round_to(t, m->type) &&
+           e.results <= MOST_ROWS_APART * (int64_t)e.n &&
+           rows_apart(&ask, t, &e);
+}
+
 bool mul_mat_id(struct run *run, const struct ggml_tensor *t)
 {
     if (t->src[2]->type != GGML_TYPE_I32)
         return false;
+    run->large = false;
     if (mul_mat_experts(run, t))
         return true;
     run->scratch_used = 0;
+    if (run->shared_uses == 0) /* no blocks were made of x */
+        run->shared_of = NULL;
     return mul_mat_any(run, t, t->src[2]);
 }

@@ -10,6 +10,9 @@ from PyPI, and builds its ggml and its test-backend-ops in FOLDER. `run` runs th
 test's cases on BUILD/libggml-kpack.so and a simulated GPU, or the machine's
 (card), beside ggml's CPU backend: all operations, or those that are named.
 
+The parts of models in fused.c give the same bits fused and recorded as they do
+with a launch for each node.
+
 passes.csv has a row for each operation: how many cases there are, how many pass
 on each device, and which are run (a regular expression for their parameters; the
 others take too long on a simulated GPU). A device without a number is held
@@ -169,6 +172,23 @@ def recorded_and_fused(judge):
     return []
 
 
+def fused(judge):
+    """the faults of parts of models, fused and recorded"""
+    libraries = os.path.join(os.path.abspath(judge.folder), "build", "bin")
+    program = os.path.join(libraries, "fused")  # beside the backends
+    subprocess.run(
+        ["cc", "-std=gnu11", "-O1", f"-I{tree(judge.folder)}/ggml/include",
+         "-o", program, os.path.join(HERE, "fused.c"), f"-L{libraries}",
+         "-lggml", "-lggml-base", "-lm", f"-Wl,-rpath,{libraries}"],
+        check=True)
+    done = subprocess.run(
+        [program, DEVICE], env={**judge.env, "GGML_BACKEND_PATH": judge.backend},
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print(f"  fused          {done.stdout.count(': OK'):5} of "
+          f"{len(re.findall(': (?:OK|FAIL)', done.stdout))}", flush=True)
+    return [f"fused.c fails:\n{done.stdout[-2000:]}"] if done.returncode else []
+
+
 def check_operation(judge, row, column, first):
     """passes, cases and faults of a row of passes.csv"""
     op, only, faults = row["op"], row["only"], []
@@ -199,7 +219,8 @@ def check_device(judge, rows, column, first, ops):
     faults, passed = [], 0
     if not ops:
         faults += (other_versions(judge) + under_another_name(judge)
-                   + recorded_and_fused(judge) + without_row(judge, rows))
+                   + recorded_and_fused(judge) + fused(judge)
+                   + without_row(judge, rows))
     for row in rows:
         if ops and row["op"] not in ops:
             continue

@@ -1,0 +1,394 @@
+/*
+ * heads.c - Q, K and V on their way to attention, as one launch
+ *
+ * In llama.cpp's graphs the rotations of Q and K, the two writes to the cache
+ * and attention do not follow each other, and attention wants Q as f16. A group
+ * is
+ *
+ *     ROPE (SCALE)    Q, which attention alone reads
+ *     ROPE SET_ROWS   K, which the cache alone reads
+ *     SET_ROWS        V
+ *
+ * The first nodes of a group do nothing, and the last one launches
+ * ggml_heads_to_cache_f32. If products with blocks make Q, K and V of one
+ * input, they belong to the group, too: matrices that lie one behind the other
+ * in memory are then one matrix. Results are the same numbers.
+ */
+#include "heads.h"
+
+#include "attention.h"
+#include "nodes.h"
+#include "ops.h"
+#include "products.h"
+
+#include <string.h>
+
+enum {
+    MOST_DISTANCE = 48, /* nodes, from the first one to attention */
+    NONE = NO_NODE
+};
+enum { Q, K, V, NPARTS };
+
+/* Numbers of nodes; NONE: not in the group. */
+struct found {
+    int product[NPARTS], rope[NPARTS], scale, set[NPARTS], attention;
+};
+
+static const struct ggml_tensor *root(const struct ggml_tensor *t)
+{
+    return t->view_src ? t->view_src : t;
+}
+
+/* Whether node i is read by node `to` alone, or views of it are. */
+static bool only_for(const struct ggml_cgraph *graph, int i, int to)
+{
+    const struct ggml_tensor *t = graph->nodes[i];
+
+    for (int j = i + 1; j <= to; j++) {
+        const struct ggml_tensor *next = graph->nodes[j];
+
+        if (next->src[0] != t)
+            continue;
+        if (node_uses(graph, i) != 1)
+            return false;
+        if (j == to)
+            return true;
+        if (!ops_is_nothing(next))
+            return false;
+        t = next;
+        i = j;
+    }
+    return false;
+}
+
+/* The product that node i alone reads, as it is or reshaped; NONE: none. */
+static int product_before(const struct ggml_cgraph *graph, int first, int i)
+{
+    const struct ggml_tensor *made = root(graph->nodes[i]->src[0]);
+
+    for (int j = i - 1; j >= first; j--)
+        if (graph->nodes[j] == made)
+            return node_is(graph, j, GGML_OP_MUL_MAT) && only_for(graph, j, i)
+                       ? j
+                       : NONE;
+    return NONE;
+}
+
+/* The group that begins with node `first`, a product or a rotation of Q. */
+static bool find(const struct ggml_cgraph *graph, int first, struct found *f)
+{
+    const bool products = node_is(graph, first, GGML_OP_MUL_MAT);
+    const int rope = products ? node_behind(graph, first) : first;
+    const struct ggml_tensor *q;
+    int i, scale;
+
+    if (!node_is(graph, rope, GGML_OP_ROPE))
+        return false;
+    memset(f, 0xff, sizeof(*f)); /* NONE */
+    q = graph->nodes[rope];
+    f->rope[Q] = rope;
+    scale = node_behind(graph, rope);
+    if (node_is(graph, scale, GGML_OP_SCALE) &&
+        graph->nodes[scale]->src[0] == q)
+        f->scale = scale;
+    i = f->scale != NONE ? f->scale : rope;
+    while (f->attention == NONE) {
+        const struct ggml_tensor *t;
+
+        i = node_behind(graph, i);
+        if (i == NONE || i > first + MOST_DISTANCE)
+            return false;
+        t = graph->nodes[i];
+        if (!(t->flags & GGML_TENSOR_FLAG_COMPUTE))
+            return false;
+        switch (t->op) {
+        case GGML_OP_ROPE:
+            if (f->rope[K] != NONE || t->src[1] != q->src[1] ||
+                t->src[2] != q->src[2] ||
+                memcmp(t->op_params, q->op_params, sizeof(t->op_params)) != 0)
+                return false;
+            f->rope[K] = i;
+            break;
+        case GGML_OP_SET_ROWS:
+            if (f->rope[K] != NONE && f->set[K] == NONE &&
+                root(t->src[0]) == graph->nodes[f->rope[K]])
+                f->set[K] = i;
+            else if (f->set[V] == NONE)
+                f->set[V] = i;
+            else
+                return false;
+            break;
+        case GGML_OP_FLASH_ATTN_EXT:
+            f->attention = i;
+            break;
+        case GGML_OP_MUL_MAT:
+        case GGML_OP_ADD:
+        case GGML_OP_RMS_NORM:
+        case GGML_OP_MUL:
+            if (f->set[K] != NONE || f->set[V] != NONE)
+                return false;
+            break;
+        default:
+            return false;
+        }
+    }
+    if (f->rope[K] == NONE || f->set[K] == NONE || f->set[V] == NONE)
+        return false;
+    if (!products)
+        return true;
+    f->product[Q] = product_before(graph, first, rope);
+    f->product[K] = product_before(graph, first, f->rope[K]);
+    f->product[V] = product_before(graph, first, f->set[V]);
+    return f->product[Q] == first;
+}
+
+/* ---- what a group is made of ---- */
+
+/* Rows of f16 without gaps between numbers, and one for each token. */
+static bool is_cache(const struct ggml_tensor *set, int64_t columns,
+                     int64_t tokens)
+{
+    const struct ggml_tensor *x = set->src[0], *ids = set->src[1];
+
+    return set->type == GGML_TYPE_F16 && has_rows(set) &&
+           set->ne[0] == columns && set->ne[2] * set->ne[3] == 1 && is_f32(x) &&
+           has_rows(x) && x->ne[0] == columns && x->ne[1] == tokens &&
+           x->ne[2] * x->ne[3] == 1 && ids->ne[0] == tokens &&
+           ggml_nelements(ids) == tokens &&
+           (ids->type == GGML_TYPE_I64 || ids->type == GGML_TYPE_I32);
+}
+
+/* Heads of f32 that a rotation takes, and attention or the cache then gets. */
+static bool is_turned(const struct ggml_tensor *rope)
+{
+    const struct ggml_tensor *x = rope->src[0];
+
+    return is_f32(rope) && is_f32(x) && has_rows(x) &&
+           ggml_is_contiguous(rope) && rope->ne[3] == 1 && rope->ne[0] % 2 == 0;
+}
+
+static bool takes_part(const struct ggml_cgraph *graph, const struct found *f)
+{
+    const struct ggml_tensor *q = graph->nodes[f->rope[Q]];
+    const struct ggml_tensor *k = graph->nodes[f->rope[K]];
+    const struct ggml_tensor *to_k = graph->nodes[f->set[K]];
+    const struct ggml_tensor *to_v = graph->nodes[f->set[V]];
+    const struct ggml_tensor *attention = graph->nodes[f->attention];
+    const struct ggml_tensor *read = attention->src[0];
+    const int last = f->scale != NONE ? f->scale : f->rope[Q];
+    const int64_t tokens = q->ne[2];
+
+    return is_turned(q) && is_turned(k) && k->ne[0] == q->ne[0] &&
+           k->ne[2] == tokens && to_k->src[0]->data == k->data &&
+           is_cache(to_k, k->ne[0] * k->ne[1], tokens) &&
+           is_cache(to_v, to_v->ne[0], tokens) && to_v->ne[0] % 2 == 0 &&
+           to_k->src[1]->type == to_v->src[1]->type &&
+           (f->scale == NONE || (param_f32(graph->nodes[f->scale], 1) == 0 &&
+                                 only_for(graph, f->rope[Q], f->scale))) &&
+           only_for(graph, last, f->attention) &&
+           only_for(graph, f->rope[K], f->set[K]) &&
+           read->data == graph->nodes[last]->data &&
+           read->ne[1] * read->ne[3] == tokens && read->ne[2] == q->ne[1] &&
+           read->nb[0] == q->nb[0] && read->nb[1] == q->nb[2] &&
+           read->nb[2] == q->nb[1] &&
+           (read->ne[3] == 1 ||
+            read->nb[3] == q->nb[2] * (size_t)read->ne[1]) &&
+           attention_reads_halves(attention);
+}
+
+/* The nodes of the group are left out, so the ones between them must not write
+ * where the launch reads. */
+static bool stays(const struct ggml_cgraph *graph, const struct ggml_tensor *x,
+                  int from, int to)
+{
+    for (int i = from + 1; i < to; i++) {
+        const struct ggml_tensor *t = graph->nodes[i];
+
+        if (!ops_is_nothing(t) && t->op != GGML_OP_ROPE &&
+            t->op != GGML_OP_SCALE && t->op != GGML_OP_SET_ROWS &&
+            overlap_of(t, x))
+            return false;
+    }
+    return true;
+}
+
+static void add_node(struct group *g, int i)
+{
+    int at = g->n;
+
+    if (i == NONE)
+        return;
+    for (; at > 0 && g->nodes[at - 1] > i; at--)
+        g->nodes[at] = g->nodes[at - 1];
+    g->nodes[at] = i;
+    g->n++;
+}
+
+/* ---- products of one input ---- */
+
+/* Whether the three products can be made when the first one's turn comes. */
+static bool are_products(const struct run *run, const struct ggml_cgraph *graph,
+                         const struct found *f)
+{
+    const struct ggml_tensor *x = graph->nodes[f->product[Q]]->src[1];
+
+    for (int p = 0; p < NPARTS; p++) {
+        const struct ggml_tensor *t, *m, *read;
+
+        if (f->product[p] == NONE)
+            return false;
+        t = graph->nodes[f->product[p]];
+        m = t->src[0];
+        read = graph->nodes[p == V ? f->set[V] : f->rope[p]]->src[0];
+        if (t->src[1] != x || !is_constant(m) || m->ne[2] * m->ne[3] != 1 ||
+            !mul_mat_reads_blocks(run, t) || read->data != t->data ||
+            !ggml_is_contiguous(read) ||
+            (p == V ? read->ne[0] : read->ne[0] * read->ne[1]) != t->ne[0])
+            return false;
+    }
+    return true;
+}
+
+/* Matrices that follow each other in memory are one. Results are made in `to`;
+ * the group's args say where. */
+static bool make_products(struct run *run, const struct ggml_cgraph *graph,
+                          const struct found *f, char *to)
+{
+    const struct ggml_tensor *t[NPARTS];
+    kpk_ggml_tensor *parts[NPARTS] = {&run->group.args.q, &run->group.args.k,
+                                      &run->group.args.v};
+    int order[NPARTS] = {Q, K, V};
+
+    for (int p = 0; p < NPARTS; p++)
+        t[p] = graph->nodes[f->product[p]];
+    for (int i = 1; i < NPARTS; i++)
+        for (int j = i;
+             j > 0 && t[order[j]]->src[0]->data < t[order[j - 1]]->src[0]->data;
+             j--) {
+            const int other = order[j];
+
+            order[j] = order[j - 1];
+            order[j - 1] = other;
+        }
+    for (int i = 0, n; i < NPARTS; i += n) {
+        const struct ggml_tensor *m = t[order[i]]->src[0];
+        const size_t tokens = (size_t)t[order[i]]->ne[1];
+        int64_t rows = m->ne[1], before = 0;
+
+        for (n = 1; i + n < NPARTS; n++) {
+            const struct ggml_tensor *next = t[order[i + n]]->src[0];
+
+            if (next->type != m->type || !m->data ||
+                (const char *)next->data !=
+                    (const char *)m->data + (size_t)rows * m->nb[1])
+                break;
+            rows += next->ne[1];
+        }
+        if (!mul_mat_of_rows(run, t[order[i]], rows, n, to))
+            return false;
+        for (int j = i; j < i + n; j++) {
+            const int p = order[j];
+
+            parts[p]->data = to ? to + before * (int64_t)sizeof(float) : NULL;
+            parts[p]->nb[p == V ? 1 : 2] = rows * (int64_t)sizeof(float);
+            before += t[p]->ne[0];
+        }
+        if (to)
+            to += (size_t)rows * tokens * sizeof(float);
+    }
+    return true;
+}
+
+/* ---- the group ---- */
+
+static size_t whole(size_t nbytes)
+{
+    return (nbytes + 255) / 256 * 256;
+}
+
+static void describe(struct run *run, const struct ggml_cgraph *graph,
+                     const struct found *f)
+{
+    const struct ggml_tensor *q = graph->nodes[f->rope[Q]];
+    const struct ggml_tensor *to_k = graph->nodes[f->set[K]];
+    const struct ggml_tensor *to_v = graph->nodes[f->set[V]];
+    const struct ggml_tensor *scale =
+        f->scale != NONE ? graph->nodes[f->scale] : NULL;
+
+    run->group = (struct group){.rope = q, .queries = scale ? scale : q};
+    run->group.args =
+        (kpk_ggml_heads){.q = view_of(q->src[0]),
+                         .k = view_of(graph->nodes[f->rope[K]]->src[0]),
+                         .v = view_of(to_v->src[0]),
+                         .keys = view_of(to_k),
+                         .values = view_of(to_v),
+                         .key_ids = view_of(to_k->src[1]),
+                         .value_ids = view_of(to_v->src[1]),
+                         .queries = run->heads,
+                         .factor = scale ? param_f32(scale, 0) : 1,
+                         .wide = to_k->src[1]->type == GGML_TYPE_I64};
+}
+
+static enum heads begin(struct run *run, const struct ggml_cgraph *graph,
+                        int first, const struct found *f)
+{
+    const struct ggml_tensor *q = graph->nodes[f->rope[Q]];
+    const int last = f->set[K] > f->set[V] ? f->set[K] : f->set[V];
+    const bool products = f->product[Q] == first;
+    size_t nbytes = whole((size_t)ggml_nelements(q) * 2);
+    char *made = run->heads ? run->heads + nbytes : NULL;
+
+    if (products ? !are_products(run, graph, f)
+                 : !stays(graph, q->src[0], first, last))
+        return HEADS_NONE;
+    describe(run, graph, f);
+    for (int p = 0; p < NPARTS; p++) {
+        add_node(&run->group, f->rope[p]);
+        add_node(&run->group, f->set[p]);
+        if (!products)
+            continue;
+        add_node(&run->group, f->product[p]);
+        nbytes += (size_t)ggml_nelements(graph->nodes[f->product[p]]) * 4;
+    }
+    add_node(&run->group, f->scale);
+    if (nbytes > run->heads_nbytes)
+        run->heads_nbytes = nbytes;
+    return !products || make_products(run, graph, f, made) ? HEADS_SERVED
+                                                           : HEADS_FAILED;
+}
+
+static enum heads end(struct run *run)
+{
+    const struct group *g = &run->group;
+    const kpk_ggml_heads *a = &g->args;
+    const uint64_t pairs =
+        a->q.ne[0] / 2 * ((uint64_t)a->q.ne[1] + a->k.ne[1]) + a->v.ne[0] / 2;
+
+    run->half_of = g->queries;
+    run->half = run->heads;
+    run->waits = false;
+    return ops_heads_to_cache(run, g->rope, a, a->q.ne[2] * pairs)
+               ? HEADS_SERVED
+               : HEADS_FAILED;
+}
+
+enum heads heads_node(struct run *run, const struct ggml_cgraph *graph, int i)
+{
+    static const kpk_ggml_heads none;
+    struct run ask = {.inst = run->inst};
+    struct group *g = &run->group;
+    struct found f;
+
+    for (int at = 0; at < g->n; at++)
+        if (g->nodes[at] == i) {
+            if (at < g->n - 1)
+                return HEADS_SERVED;
+            g->n = 0;
+            return end(run);
+        }
+    if (g->n > 0 || !run->fusing || !find(graph, i, &f) ||
+        !takes_part(graph, &f) ||
+        !ops_heads_to_cache(&ask, graph->nodes[f.rope[Q]], &none, 1))
+        return HEADS_NONE;
+    return begin(run, graph, i, &f);
+}
