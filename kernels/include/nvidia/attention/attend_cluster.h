@@ -10,8 +10,9 @@
  * results are joined in LDS, and the blocks read each other's results to join
  * them.
  *
- * Up to four heads share a head of K. Keys and values go from memory to
- * registers, and scores stay there in f32: only the result is rounded.
+ * Up to four heads share a head of K, and a mask. Keys and values go from
+ * memory to registers, and scores stay there in f32: only the result is
+ * rounded.
  */
 #pragma once
 
@@ -99,11 +100,12 @@ template <typename T, u32 D, class Form> struct AttendOne {
         return is_clustered(a) && a.h <= heads * a.h_k && s.nq == 1 &&
                s.end_key(0) - s.first_key(0) <= (i32)(most_keys * a.splits) &&
                s.num_ranges == 0 && a.softcap == 0 && !a.alibi_slopes &&
-               !Form::mask(a);
+               (!Form::mask(a) || Form::mask_at(a, 0, 1, 0) == 0);
     }
 
     /* a lane's columns of a group's next keys */
     typedef Piece Keys[keys];
+    typedef f32 Masks[keys];
     typedef f32 Scores[heads][keys];
 
     f32 q[heads][8], o[heads][8];
@@ -129,6 +131,17 @@ template <typename T, u32 D, class Form> struct AttendOne {
             to[i] = Piece{};
             if (key + (i32)(i * groups) < end)
                 to[i] = *reinterpret_cast<const Piece *>(from + i * step);
+        }
+    }
+
+    static DEV_MEMBER void load_mask(const f16 *mask, i32 key, i32 end,
+                                     Masks &to)
+    {
+        UNROLL
+        for (u32 i = 0; i < keys; i++) {
+            const i32 at = key + (i32)(i * groups);
+
+            to[i] = at < end ? convert<f32>(mask[at]) * log2_e : 0;
         }
     }
 
@@ -170,7 +183,8 @@ template <typename T, u32 D, class Form> struct AttendOne {
         }
     }
     /* Scores to P of keys from `key` to in front of `last`. */
-    DEV_MEMBER void exponentials(Scores &x, i32 key, i32 last)
+    DEV_MEMBER void exponentials(Scores &x, i32 key, i32 last, bool masked,
+                                 const Masks &mask)
     {
         UNROLL
         for (u32 h = 0; h < heads; h++) {
@@ -180,6 +194,8 @@ template <typename T, u32 D, class Form> struct AttendOne {
             for (u32 i = 0; i < keys; i++) {
                 x[h][i] = join_lanes<lanes>(x[h][i],
                                             [](f32 p, f32 r) { return p + r; });
+                if (masked)
+                    x[h][i] += mask[i];
                 if (key + (i32)(i * groups) >= last)
                     x[h][i] = -infinite;
                 top = __builtin_fmaxf(top, x[h][i]);
@@ -244,14 +260,19 @@ template <typename T, u32 D, class Form> struct AttendOne {
         const i32 end = lane * 8 < a.d ? last : 0;
         const i32 v_end = lane * 8 < Form::d_v(a) ? last : 0;
         const i64 k_step = a.k_row * 2 * groups, v_step = a.v_row * 2 * groups;
+        const f16 *const mask = Form::mask(a);
+        const f16 *const of = mask + Form::mask_at(a, b, 0, 0);
         i32 key = begin + (i32)group;
         Keys k_now, v_now;
+        Masks m_now;
         AttendOne one;
 
         k += key * a.k_row * 2 + lane * 16;
         v += key * a.v_row * 2 + lane * 16;
         load(k, k_step, key, end, k_now);
         load(v, v_step, key, v_end, v_now);
+        if (mask)
+            load_mask(of, key, last, m_now);
         one.begin(a, rows.group, q_row);
 
         /* all lanes of a warp stay together */
@@ -263,10 +284,12 @@ template <typename T, u32 D, class Form> struct AttendOne {
             k += keys * k_step;
             v += keys * v_step;
             one.multiply_keys(x, k_now);
-            one.exponentials(x, key, last);
+            one.exponentials(x, key, last, mask, m_now);
             one.add_values(x, v_now);
             load(k, k_step, next, end, k_now);
             load(v, v_step, next, v_end, v_now);
+            if (mask)
+                load_mask(of, next, last, m_now);
             key = next;
         }
         one.put(lds);
