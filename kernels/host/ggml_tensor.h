@@ -72,9 +72,10 @@ typedef struct kpk_ggml_heads {
     kpk_ggml_tensor values;
     kpk_ggml_tensor key_ids; /* and which one a token has */
     kpk_ggml_tensor value_ids;
-    void *queries; /* [d, heads, tokens] f16 */
-    float factor;  /* of the queries */
-    uint32_t wide; /* 1: ids are i64, 0: i32 */
+    void *queries;    /* [d, heads, tokens] f16 */
+    float factor;     /* of the queries */
+    uint32_t wide;    /* 1: ids are i64, 0: i32 */
+    uint32_t at_once; /* heads that a thread turns by one angle; at least 1 */
 } kpk_ggml_heads;
 
 #endif

@@ -29,40 +29,45 @@ DEV void ggml_heads_to_cache(const kpk_ggml_heads &h, const i32 *positions,
                              const f32 *factors, const kpk_ggml_rope &r)
 {
     const u32 d = h.q.ne[0], half = d / 2, tokens = h.q.ne[2];
-    const u32 of_q = half * h.q.ne[1], of_k = half * h.k.ne[1];
-    const u32 all = of_q + of_k + h.v.ne[0] / 2;
+    const u32 of_q = h.q.ne[1], heads = of_q + h.k.ne[1];
+    const u32 turned = half * div_up(heads, h.at_once);
+    const u32 all = turned + h.v.ne[0] / 2;
     const Turner turner(r, positions, factors, tokens);
 
     each_of(all * tokens, [&](u32 i) {
         const u32 token = tokens == 1 ? 0 : divide_uniform(i, all);
         u32 at = i - token * all;
 
-        if (at >= of_q + of_k) {
+        if (at >= turned) {
             const Row<const f32> from(h.v, {{0, token, 0, 0}});
             f16 *to = cache_row(h.values, h.value_ids, h.wide, token);
 
-            at = 2 * (at - of_q - of_k);
+            at = 2 * (at - turned);
             if (!to)
                 return;
             to[at] = convert<f16>(from[at]);
             to[at + 1] = convert<f16>(from[at + 1]);
             return;
         }
-        const bool query = at < of_q;
+        const u32 part = divide_uniform(at, half), first = part * h.at_once;
+        const u32 end = min_of(first + h.at_once, heads);
+        const Turn turn = turner.turn(token, at - part * half);
+        f16 *const keys = cache_row(h.keys, h.key_ids, h.wide, token);
 
-        at -= query ? 0 : of_q;
-        const u32 head = divide_uniform(at, half);
-        const Row<const f32> from(query ? h.q : h.k, {{0, head, token, 0}});
-        const Turned two = turner.pair(from, d, token, at - head * half);
-        const f32 factor = query ? h.factor : 1.0f;
-        f16 *to =
-            query ? static_cast<f16 *>(h.queries) + ((u64)token * h.q.ne[1]) * d
-                  : cache_row(h.keys, h.key_ids, h.wide, token);
+        NO_UNROLL
+        for (u32 head = first; head < end; head++) {
+            const bool query = head < of_q;
+            const u32 own = query ? head : head - of_q;
+            const Pack<f32, 2> two = turn.of(
+                Row<const f32>(query ? h.q : h.k, {{0, own, token, 0}}), d);
+            const f32 factor = query ? h.factor : 1.0f;
+            f16 *to =
+                query ? static_cast<f16 *>(h.queries) + (u64)token * of_q * d
+                      : keys;
 
-        if (!to)
-            return;
-        UNROLL
-        for (u32 k = 0; k < 2; k++)
-            to[head * d + two.c[k]] = convert<f16>(two.v[k] * factor);
+            UNROLL
+            for (u32 k = 0; to && k < 2; k++)
+                to[own * d + turn.c[k]] = convert<f16>(two[k] * factor);
+        }
     });
 }

@@ -37,10 +37,26 @@ DEV Section section_of(const kpk_ggml_rope &r, u32 pair)
     return {which, r.restart ? pair - at + begin : 0};
 }
 
-/* two elements of a row, and what becomes of them */
-struct Turned {
+/* Two elements of a row, by how much they turn, and whether they do. */
+struct Turn {
     u32 c[2];
-    f32 v[2];
+    f32 cosine, sine;
+    bool turns;
+
+    /* What becomes of them in x, a row of n; the second one may lie behind it.
+     */
+    template <typename T>
+    DEV_MEMBER Pack<f32, 2> of(const Row<const T> &x, u32 n) const
+    {
+        const f32 a = convert<f32>(x[c[0]]);
+        const f32 b = c[1] < n ? convert<f32>(x[c[1]]) : 0;
+
+        if (!turns)
+            return {{a, b}};
+        /* the same roundings in each kernel that this is a part of */
+        return {{fused(a, cosine, -rounded_product(b, sine)),
+                 fused(a, sine, rounded_product(b, cosine))}};
+    }
 };
 
 /* Turns pairs of rows; `tokens` are those of all sequences. */
@@ -60,33 +76,25 @@ struct Turner {
     {
         angles.begin(args);
     }
-    /* pair number `pair` of a row of n; the second one of those that are not
-     * turned may lie behind the row */
-    template <typename T>
-    DEV_MEMBER Turned pair(const Row<const T> &x, u32 n, u32 token,
-                           u32 pair) const
+    /* pair number `pair` of a token's rows */
+    DEV_MEMBER Turn turn(u32 token, u32 pair) const
     {
         const u32 half = r.turned / 2;
-        Turned two;
+        Turn t = {{0, 0}, 1, 0, pair < half};
 
-        if (pair >= half) { /* two elements of the others */
-            two.c[0] = 2 * (pair - half);
-            two.c[1] = two.c[0] + 1;
+        if (!t.turns) { /* two elements of the others */
             UNROLL
             for (u32 i = 0; i < 2; i++) {
-                two.c[i] += two.c[i] >= r.first ? r.turned : 0;
-                two.v[i] = two.c[i] < n ? convert<f32>(x[two.c[i]]) : 0;
+                t.c[i] = 2 * (pair - half) + i;
+                t.c[i] += t.c[i] >= r.first ? r.turned : 0;
             }
-            return two;
+            return t;
         }
-        two.c[0] = r.first + (r.halves ? pair : 2 * pair);
-        two.c[1] = two.c[0] + (r.halves ? half : 1);
+        t.c[0] = r.first + (r.halves ? pair : 2 * pair);
+        t.c[1] = t.c[0] + (r.halves ? half : 1);
 
         const Section section = section_of(r, pair);
-        const f32 a = convert<f32>(x[two.c[0]]);
-        const f32 b = convert<f32>(x[two.c[1]]);
         rope_args of = args;
-        f32 cosine, sine;
 
         /* the angle's number may be less than the pair's */
         if (of.freq_factors)
@@ -94,13 +102,10 @@ struct Turner {
         of.corr_low -= (f32)section.begin;
         of.corr_high -= (f32)section.begin;
         angles.at(of, positions[section.which * tokens + token],
-                  pair - section.begin, cosine, sine);
+                  pair - section.begin, t.cosine, t.sine);
         if (r.back)
-            sine = -sine;
-        /* the same roundings in each kernel that this is a part of */
-        two.v[0] = fused(a, cosine, -rounded_product(b, sine));
-        two.v[1] = fused(a, sine, rounded_product(b, cosine));
-        return two;
+            t.sine = -t.sine;
+        return t;
     }
 };
 
@@ -116,13 +121,13 @@ DEV void ggml_rope(const Tensor &x, const i32 *positions, const f32 *factors,
         const u32 pair = p.i[0];
 
         p.i[0] = 0;
+        const Turn turn = turner.turn(p.i[2], pair);
         const Row<T> to(out, p);
-        const Turned two =
-            turner.pair(Row<const T>(x, p), out.ne[0], p.i[2], pair);
+        const Pack<f32, 2> two = turn.of(Row<const T>(x, p), out.ne[0]);
 
         UNROLL
         for (u32 k = 0; k < 2; k++)
-            if (two.c[k] < out.ne[0])
-                to[two.c[k]] = convert<T>(two.v[k]);
+            if (turn.c[k] < out.ne[0])
+                to[turn.c[k]] = convert<T>(two[k]);
     });
 }

@@ -168,11 +168,11 @@ enum { CACHE_ROWS = 9 };
 static const struct heads_case {
     uint32_t d, heads, kv_heads, columns, tokens;
     float factor;
-    uint32_t wide;
+    uint32_t wide, at_once;
     kpk_ggml_rope r;
 } heads_cases[] = {
-    {2, 1, 1, 2, 1, 1, 0, {BASE, .n_dims = 2, .turned = 2}},
-    {64, 9, 3, 192, 1, 1, 1, {BASE, .n_dims = 64, .turned = 64}},
+    {2, 1, 1, 2, 1, 1, 0, 1, {BASE, .n_dims = 2, .turned = 2}},
+    {64, 9, 3, 192, 1, 1, 1, 8, {BASE, .n_dims = 64, .turned = 64}},
     {80,
      3,
      1,
@@ -180,6 +180,7 @@ static const struct heads_case {
      5,
      0.25f,
      1,
+     2,
      {BASE, .n_dims = 32, .turned = 32, .halves = 1}},
 };
 
@@ -259,7 +260,8 @@ void ggml_run_heads(struct kt *t, const struct kt_row *row)
                                       .value_ids = ids.t,
                                       .queries = queries.t.data,
                                       .factor = c->factor,
-                                      .wide = c->wide};
+                                      .wide = c->wide,
+                                      .at_once = c->at_once};
 
         t->what = "on the way to attention";
         if (!KT_LAUNCH(t, 3, 64, 0, heads, dp, none, c->r))
