@@ -5,6 +5,7 @@
 #include "gpu.h"
 #include "graph.h"
 #include "ops.h"
+#include "upload.h"
 #include "version.h"
 
 #include <pthread.h>
@@ -19,7 +20,8 @@ enum { MOST_DEVICES = 16 };
 struct stream {
     struct gpu *gpu;
     void *stream;
-    void *copied; /* event: a copy to another backend is done */
+    void *copied;  /* event: a copy to another backend is done */
+    uint64_t seen; /* uploads that the stream has waited for */
     struct graphs *graphs;
 };
 
@@ -27,6 +29,13 @@ struct stream {
 static void must(kpk_status status, const char *what)
 {
     if (!gpu_check(status, what))
+        abort();
+}
+
+/* Uploads end before what the stream does next. */
+static void behind_uploads(struct stream *s)
+{
+    if (!upload_wait(s->gpu, s->stream, &s->seen))
         abort();
 }
 
@@ -53,8 +62,9 @@ static void backend_free(ggml_backend_t backend)
 static void set_tensor_async(ggml_backend_t backend, struct ggml_tensor *tensor,
                              const void *data, size_t offset, size_t size)
 {
-    const struct stream *s = backend->context;
+    struct stream *s = backend->context;
 
+    behind_uploads(s);
     must(kpk_copy_to_async(s->gpu->inst, (char *)tensor->data + offset, data,
                            size, s->stream),
          "writing a tensor");
@@ -64,8 +74,9 @@ static void get_tensor_async(ggml_backend_t backend,
                              const struct ggml_tensor *tensor, void *data,
                              size_t offset, size_t size)
 {
-    const struct stream *s = backend->context;
+    struct stream *s = backend->context;
 
+    behind_uploads(s);
     must(kpk_copy_from_async(s->gpu->inst, data,
                              (const char *)tensor->data + offset, size,
                              s->stream),
@@ -78,13 +89,15 @@ static bool cpy_tensor_async(ggml_backend_t from, ggml_backend_t to,
                              const struct ggml_tensor *src,
                              struct ggml_tensor *dst)
 {
-    const struct stream *a = from->context, *b = to->context;
+    struct stream *a = from->context, *b = to->context;
     const struct gpu *src_gpu = buffer_gpu(src), *dst_gpu = buffer_gpu(dst);
     kpk_instance *inst;
 
     if (from->iface.free != backend_free || to->iface.free != backend_free ||
         src_gpu != a->gpu || dst_gpu != b->gpu)
         return false;
+    behind_uploads(a);
+    behind_uploads(b);
     inst = a->gpu->inst;
     if (a->gpu == b->gpu) {
         must(kpk_copy_async(inst, dst->data, src->data, ggml_nbytes(src),
@@ -120,8 +133,9 @@ static void synchronize(ggml_backend_t backend)
 static enum ggml_status graph_compute(ggml_backend_t backend,
                                       struct ggml_cgraph *graph)
 {
-    const struct stream *s = backend->context;
+    struct stream *s = backend->context;
 
+    behind_uploads(s);
     return graphs_compute(s->graphs, graph);
 }
 
@@ -400,6 +414,7 @@ static void find_devices(void)
             continue;
         }
         (void)snprintf(gpu->name, sizeof(gpu->name), "KPACK%zu", found.n);
+        upload_open(gpu);
         describe(gpu);
         gpu->device = (struct ggml_backend_device){
             .iface = of_device, .reg = &registry, .context = gpu};

@@ -1,13 +1,19 @@
 /* buffer.c - memory of a device, and pinned memory of the host, for ggml */
 #include "buffer.h"
 
+#include "upload.h"
+
 #include <stdlib.h>
 
 /* A failure in here ends the program: ggml has no way to hear of it. */
+static void must_be(bool good)
+{
+    if (!good)
+        abort();
+}
 static void must(kpk_status status, const char *what)
 {
-    if (!gpu_check(status, what))
-        abort();
+    must_be(gpu_check(status, what));
 }
 
 struct block {
@@ -21,6 +27,7 @@ static void free_buffer(ggml_backend_buffer_t buffer)
 {
     struct block *b = buffer->context;
 
+    (void)upload_end(b->gpu);
     (void)gpu_check(kpk_free(b->gpu->inst, b->base), "freeing memory");
     free(b);
 }
@@ -38,6 +45,7 @@ static void memset_tensor(ggml_backend_buffer_t buffer,
 {
     const struct block *b = buffer->context;
 
+    must_be(upload_end(b->gpu));
     must(kpk_fill(b->gpu->inst, (char *)tensor->data + offset, value, size),
          "filling a tensor");
     must(kpk_sync(b->gpu->inst, NULL), "filling a tensor");
@@ -48,9 +56,7 @@ static void set_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
 {
     const struct block *b = buffer->context;
 
-    must(kpk_copy_to(b->gpu->inst, (char *)tensor->data + offset, data, size),
-         "writing a tensor");
-    must(kpk_sync(b->gpu->inst, NULL), "writing a tensor");
+    must_be(upload(b->gpu, (char *)tensor->data + offset, data, size));
 }
 
 static void get_tensor(ggml_backend_buffer_t buffer,
@@ -59,20 +65,19 @@ static void get_tensor(ggml_backend_buffer_t buffer,
 {
     const struct block *b = buffer->context;
 
-    must(kpk_copy_from(b->gpu->inst, data, (const char *)tensor->data + offset,
-                       size),
-         "reading a tensor");
+    must_be(download(b->gpu, data, (const char *)tensor->data + offset, size));
 }
 
 static bool cpy_tensor(ggml_backend_buffer_t buffer,
                        const struct ggml_tensor *src, struct ggml_tensor *dst)
 {
     const struct block *b = buffer->context;
-    const struct gpu *from = buffer_gpu(src);
+    struct gpu *from = buffer_gpu(src);
 
     if (!from || kpk_instance_device(from->inst)->platform !=
                      kpk_instance_device(b->gpu->inst)->platform)
         return false;
+    must_be(upload_end(from) && upload_end(b->gpu));
     must(kpk_copy_peer_async(b->gpu->inst, dst->data, from->inst, src->data,
                              ggml_nbytes(src), NULL),
          "copying a tensor");
@@ -84,6 +89,7 @@ static void clear(ggml_backend_buffer_t buffer, uint8_t value)
 {
     const struct block *b = buffer->context;
 
+    must_be(upload_end(b->gpu));
     must(kpk_fill(b->gpu->inst, b->base, value, buffer->size),
          "clearing memory");
     must(kpk_sync(b->gpu->inst, NULL), "clearing memory");
