@@ -60,9 +60,10 @@ static int choice(struct run *run, const struct ggml_cgraph *graph, int first)
     const int sort = node_behind(graph, first);
     const int rows = node_behind(graph, sort);
     const struct ggml_tensor *probs = graph->nodes[first], *of, *ids;
-    kpk_ggml_tensor logits, to_ids, to_weights;
+    kpk_ggml_tensor logits, to_ids, to_weights, made;
     float least = 0;
     uint32_t whole;
+    bool apart;
     int last;
 
     if (!node_is(graph, first, GGML_OP_SOFT_MAX) || probs->src[1] ||
@@ -87,13 +88,21 @@ static int choice(struct run *run, const struct ggml_cgraph *graph, int first)
     to_ids = view_of(ids);
     to_weights = view_of(graph->nodes[rows]);
     to_weights.data = graph->nodes[last]->data;
-    if (overlap_of(graph->nodes[last], probs->src[0]) ||
-        overlap_of(graph->nodes[sort], probs->src[0]) ||
-        overlap_of(graph->nodes[sort], graph->nodes[last]))
+    made = to_weights;
+    /* A token's weights may lie where the logits of another one do, since those
+     * are not needed any more when nodes are launched one by one. */
+    apart = probs->ne[1] > 1 && overlap_of(graph->nodes[last], probs->src[0]);
+    run->scratch_used = 0;
+    if (apart)
+        made.data = scratch(run, ggml_nbytes(graph->nodes[last]));
+    if (overlap_of(graph->nodes[sort], probs->src[0]) ||
+        overlap_of(graph->nodes[sort], graph->nodes[last]) ||
+        !launch(run, "ggml_choose_experts_f32", (uint64_t)probs->ne[1],
+                (uint64_t)probs->ne[0],
+                KPK_ARGS(logits, to_ids, made, whole, least)))
         return 0;
-    return launch(run, "ggml_choose_experts_f32", (uint64_t)probs->ne[1],
-                  (uint64_t)probs->ne[0],
-                  KPK_ARGS(logits, to_ids, to_weights, whole, least))
+    return !apart || launch(run, "ggml_copy_f32_f32", count(&made), 0,
+                            KPK_ARGS(made, to_weights))
                ? last - first + 1
                : 0;
 }

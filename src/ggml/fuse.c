@@ -294,3 +294,23 @@ int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first)
     }
     return 0;
 }
+
+int fuse_products(struct run *run, const struct ggml_cgraph *graph, int first)
+{
+    enum { MANY_COLUMNS = 64 };
+    const struct ggml_tensor *a = graph->nodes[first], *b;
+    const int second = node_behind(graph, first);
+
+    if (!run->fusing || !run->side || !node_is(graph, first, GGML_OP_MUL_MAT) ||
+        !node_is(graph, second, GGML_OP_MUL_MAT))
+        return 0;
+    b = graph->nodes[second];
+    if (a->src[1] != b->src[1] || a->ne[1] < MANY_COLUMNS ||
+        !mul_mat_reads_blocks(run, a) || !mul_mat_reads_blocks(run, b) ||
+        !is_constant(a->src[0]) || !is_constant(b->src[0]) ||
+        overlap_of(a, b) || overlap_of(b, a->src[1]) ||
+        (run->shared_of != a->src[1] && run->shared_uses > 0) ||
+        overlap_of(a, a->src[1]))
+        return 0;
+    return mul_mat_two(run, a, b) ? second - first + 1 : 0;
+}

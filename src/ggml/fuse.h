@@ -16,6 +16,13 @@
 int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first);
 
 /*
+ * fuse_products() is the same for two products of many columns that do not
+ * depend on each other: the second one takes the multiprocessors that the first
+ * one's last workgroups leave. The nodes are counted with views between them.
+ */
+int fuse_products(struct run *run, const struct ggml_cgraph *graph, int first);
+
+/*
  * fuse_norm() is RMS_NORM of x + residual, times weights: rows of f32 without
  * gaps. residual and weights may be NULL, and so may sum, which takes
  * x + residual.

@@ -22,7 +22,8 @@
 
 enum {
     RECORDINGS = 64, /* that a stream keeps */
-    FEW_NODES = 8    /* are launched as quickly as they are found */
+    FEW_NODES = 8,   /* are launched as quickly as they are found */
+    MANY_ROWS = 64   /* keep the GPU busy while later ones are launched */
 };
 
 /* ---- what the launches of a node depend on ---- */
@@ -84,8 +85,10 @@ struct graphs {
     bool fusing, no_early;
     char *memory; /* of struct run: shared, heads, then scratch */
     size_t shared_nbytes, heads_nbytes, scratch_nbytes;
-    void *recorder; /* the stream that records; NULL: none does */
+    void *recorder;               /* the stream that records; NULL: none does */
+    void *side, *forked, *joined; /* see struct run */
     uint64_t now;
+    struct known_shape shapes[KNOWN_SHAPES];
     int nkeys; /* room for keys */
     struct node_key *keys;
     struct recording recordings[RECORDINGS];
@@ -187,7 +190,7 @@ static char *part(const struct graphs *g, size_t first)
     return g->memory ? g->memory + first : NULL;
 }
 
-static struct run new_run(const struct graphs *g, void *stream)
+static struct run new_run(struct graphs *g, void *stream)
 {
     const size_t kept = g->shared_nbytes + g->heads_nbytes;
 
@@ -196,6 +199,10 @@ static struct run new_run(const struct graphs *g, void *stream)
                         .launching = stream != NULL,
                         .no_early = g->no_early,
                         .stream = stream,
+                        .side = g->joined ? g->side : NULL,
+                        .forked = g->forked,
+                        .joined = g->joined,
+                        .shapes = g->shapes,
                         .shared = part(g, 0),
                         .heads = part(g, g->shared_nbytes),
                         .scratch = part(g, kept)};
@@ -219,6 +226,8 @@ static bool run_nodes(struct graphs *g, struct run *run,
         if (n > 0)
             continue;
         n = heads == HEADS_NONE ? experts_nodes(run, graph, i) : 0;
+        if (heads == HEADS_NONE && n == 0)
+            n = fuse_products(run, graph, i);
         for (int j = i; j < i + n; j++)
             shared_forget(run, graph->nodes[j]);
         if (n > 0)
@@ -306,13 +315,26 @@ static void not_recorded(struct graphs *g)
     record_no_more(g);
 }
 
+/* Prompts seldom come again, and their graphs gain nothing by being recorded.
+ */
+static bool is_worth_recording(const struct ggml_cgraph *graph)
+{
+    if (graph->n_nodes <= FEW_NODES)
+        return false;
+    for (int i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i]->op == GGML_OP_MUL_MAT &&
+            graph->nodes[i]->ne[1] >= MANY_ROWS)
+            return false;
+    return true;
+}
+
 enum ggml_status graphs_compute(struct graphs *g,
                                 const struct ggml_cgraph *graph)
 {
     struct recording *r = NULL;
     bool known = false;
 
-    if (g->recorder && graph->n_nodes > FEW_NODES)
+    if (g->recorder && is_worth_recording(graph))
         r = find_recording(g, graph, &known);
     if ((!r || !r->exec) && !make_memory(g, graph))
         return GGML_STATUS_ALLOC_FAILED;
@@ -354,6 +376,12 @@ struct graphs *graphs_open(struct gpu *gpu, void *stream)
         kpk_stream_create(gpu->inst, KPK_STREAM_NON_BLOCKING, &g->recorder) !=
             KPK_OK)
         g->recorder = NULL;
+    if (kpk_stream_create(gpu->inst, KPK_STREAM_NON_BLOCKING, &g->side) !=
+            KPK_OK ||
+        kpk_event_create(gpu->inst, KPK_EVENT_NO_TIMING, &g->forked) !=
+            KPK_OK ||
+        kpk_event_create(gpu->inst, KPK_EVENT_NO_TIMING, &g->joined) != KPK_OK)
+        g->joined = NULL; /* one after the other */
     return g;
 }
 
@@ -364,6 +392,12 @@ void graphs_close(struct graphs *g)
     for (size_t i = 0; i < RECORDINGS; i++)
         forget(g, &g->recordings[i]);
     record_no_more(g);
+    if (g->joined)
+        (void)kpk_event_destroy(g->gpu->inst, g->joined);
+    if (g->forked)
+        (void)kpk_event_destroy(g->gpu->inst, g->forked);
+    if (g->side)
+        (void)kpk_stream_destroy(g->gpu->inst, g->side);
     (void)gpu_check(kpk_free(g->gpu->inst, g->memory), "freeing memory");
     free(g->keys);
     free(g);

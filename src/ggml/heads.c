@@ -27,6 +27,9 @@ enum {
     MOST_DISTANCE = 48, /* nodes, from the first one to attention */
     NONE = NO_NODE
 };
+/* An angle costs more than a pair's two numbers, but few tokens want threads.
+ */
+enum { MANY_TOKENS = 32, HEADS_AT_ONCE = 8 };
 enum { Q, K, V, NPARTS };
 
 /* Numbers of nodes; NONE: not in the group. */
@@ -326,7 +329,8 @@ static void describe(struct run *run, const struct ggml_cgraph *graph,
                          .value_ids = view_of(to_v->src[1]),
                          .queries = run->heads,
                          .factor = scale ? param_f32(scale, 0) : 1,
-                         .wide = to_k->src[1]->type == GGML_TYPE_I64};
+                         .wide = to_k->src[1]->type == GGML_TYPE_I64,
+                         .at_once = q->ne[2] < MANY_TOKENS ? 1 : HEADS_AT_ONCE};
 }
 
 static enum heads begin(struct run *run, const struct ggml_cgraph *graph,
@@ -361,13 +365,15 @@ static enum heads end(struct run *run)
 {
     const struct group *g = &run->group;
     const kpk_ggml_heads *a = &g->args;
-    const uint64_t pairs =
-        a->q.ne[0] / 2 * ((uint64_t)a->q.ne[1] + a->k.ne[1]) + a->v.ne[0] / 2;
+    const uint64_t heads = (uint64_t)a->q.ne[1] + a->k.ne[1];
+    const uint64_t threads =
+        a->q.ne[0] / 2 * ((heads + a->at_once - 1) / a->at_once) +
+        a->v.ne[0] / 2;
 
     run->half_of = g->queries;
     run->half = run->heads;
     run->waits = false;
-    return ops_heads_to_cache(run, g->rope, a, a->q.ne[2] * pairs)
+    return ops_heads_to_cache(run, g->rope, a, a->q.ne[2] * threads)
                ? HEADS_SERVED
                : HEADS_FAILED;
 }

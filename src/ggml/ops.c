@@ -607,13 +607,13 @@ static bool rope(struct run *run, const struct ggml_tensor *t,
 }
 
 bool ops_heads_to_cache(struct run *run, const struct ggml_tensor *t,
-                        const kpk_ggml_heads *heads, uint64_t pairs)
+                        const kpk_ggml_heads *heads, uint64_t threads)
 {
     const void *positions = t->src[1]->data;
     const void *factors = t->src[2] ? t->src[2]->data : NULL;
     kpk_ggml_rope r;
 
-    return rope_of(t, &r) && launch(run, "ggml_heads_to_cache_f32", pairs, 0,
+    return rope_of(t, &r) && launch(run, "ggml_heads_to_cache_f32", threads, 0,
                                     KPK_ARGS(*heads, positions, factors, r));
 }
 

@@ -15,10 +15,10 @@ extern const size_t ops_nmodules;
  */
 bool ops_node(struct run *run, const struct ggml_tensor *node);
 
-/* Q, turned as node `rope` turns it, K and V on their way to attention: so many
- * pairs of numbers. */
+/* Q, turned as node `rope` turns it, K and V on their way to attention, by so
+ * many threads. */
 bool ops_heads_to_cache(struct run *run, const struct ggml_tensor *rope,
-                        const kpk_ggml_heads *heads, uint64_t pairs);
+                        const kpk_ggml_heads *heads, uint64_t threads);
 
 /* Whether a node is no work: a view, or empty. */
 bool ops_is_nothing(const struct ggml_tensor *node);

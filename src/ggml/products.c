@@ -97,6 +97,10 @@ static bool product(struct run *run, const struct product *p, void *blocks,
         !launch(run, "quantize_q8_1_quants", (uint64_t)in_columns,
                 (uint64_t)p->n, KPK_ARGS(p->in, in, p->columns, in_columns)))
         return false;
+    if (run->fork && run->launching &&
+        !gpu_check(kpk_event_record(run->inst, run->forked, run->stream),
+                   "a product"))
+        return false;
     run->large =
         p->n > FEW_COLUMNS && (int64_t)p->rows * p->columns >= LARGE_ELEMENTS;
     if (p->n <= MOST_COLUMNS)
@@ -171,6 +175,16 @@ static bool mul_mat_f32(struct run *run, const struct ggml_tensor *t)
     return true;
 }
 
+/* Whether matrices and columns are what module quantized multiplies. */
+static bool are_weights(const struct ggml_tensor *m,
+                        const struct ggml_tensor *x)
+{
+    return type_name(m->type) && m->type != GGML_TYPE_I32 && is_matrix(m) &&
+           x->ne[2] * x->ne[3] <= MOST_LAUNCHES &&
+           m->ne[0] <= INT32_MAX - 512 && m->ne[1] <= INT32_MAX &&
+           x->ne[1] <= UINT16_MAX;
+}
+
 /* Weights without gaps by module quantized: a launch for each matrix. */
 static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
                             const struct ggml_tensor *x)
@@ -181,9 +195,7 @@ static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
     bool made = false;
     void *blocks;
 
-    if (!type_name(m->type) || m->type == GGML_TYPE_I32 || !is_matrix(m) ||
-        x->ne[2] * x->ne[3] > MOST_LAUNCHES || m->ne[0] > INT32_MAX - 512 ||
-        m->ne[1] > INT32_MAX || x->ne[1] > UINT16_MAX)
+    if (!are_weights(m, x))
         return false;
     run->waits = !is_constant(m);
     nbytes = blocks_nbytes(m->ne[0], x->ne[1]);
@@ -277,12 +289,12 @@ bool mul_mat(struct run *run, const struct ggml_tensor *t)
 
 bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t)
 {
-    const struct ggml_tensor *x = t->src[1];
-    struct run ask = {.inst = run->inst};
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
 
-    return reads_blocks(t->src[0]->type, x->ne[1]) && may_round(t) &&
+    (void)run; /* the pack has products of all blocks that it names */
+    return !is_small(t) && reads_blocks(m->type, x->ne[1]) && may_round(t) &&
            is_f32(x) && is_matrix(x) && x->ne[2] * x->ne[3] == 1 &&
-           mul_mat_weights(&ask, t, x);
+           are_weights(m, x);
 }
 
 bool mul_mat_of_rows(struct run *run, const struct ggml_tensor *t, int64_t rows,
@@ -306,6 +318,29 @@ bool mul_mat_of_rows(struct run *run, const struct ggml_tensor *t, int64_t rows,
         if (run->shared_of == x)
             (void)shared(run, x, 0, &again);
     return rows <= INT32_MAX && product(run, &p, blocks, made);
+}
+
+bool mul_mat_two(struct run *run, const struct ggml_tensor *a,
+                 const struct ggml_tensor *b)
+{
+    void *const stream = run->stream;
+    bool good;
+
+    run->scratch_used = 0;
+    run->fork = true;
+    good = mul_mat(run, a);
+    run->fork = false;
+    if (!run->launching)
+        return good && mul_mat(run, b);
+    good = good && gpu_check(kpk_stream_wait(run->inst, run->side, run->forked),
+                             "a product");
+    run->stream = run->side;
+    good = good && mul_mat(run, b) &&
+           gpu_check(kpk_event_record(run->inst, run->joined, run->side),
+                     "a product");
+    run->stream = stream;
+    return good && gpu_check(kpk_stream_wait(run->inst, stream, run->joined),
+                             "a product");
 }
 
 /* ---- mixtures of experts ---- */

@@ -72,6 +72,19 @@ static struct ggml_tensor *turned(struct graph *g, const struct part *p,
                          4096, 10000, 1, 0, 1, 32, 1);
 }
 
+/* As llm_graph_context::build_ffn() does. */
+static struct ggml_tensor *inner(struct graph *g, const struct part *p,
+                                 struct ggml_tensor *h)
+{
+    struct ggml_tensor *gate = weight(g, p->type, p->width, p->inner, 1);
+    struct ggml_tensor *down = weight(g, p->type, p->inner, p->width, 1);
+    struct ggml_tensor *up = weight(g, p->type, p->width, p->inner, 1);
+
+    return ggml_mul_mat(g->ctx, down,
+                        ggml_swiglu_split(g->ctx, ggml_mul_mat(g->ctx, gate, h),
+                                          ggml_mul_mat(g->ctx, up, h)));
+}
+
 /* As llm_graph_context::build_attn() puts it together. */
 static void attention(struct graph *g, const struct part *p,
                       struct ggml_tensor *x)
@@ -140,6 +153,8 @@ static void attention(struct graph *g, const struct part *p,
     ggml_prec_set_acc(o, GGML_PREC_F32);
     o = ggml_reshape_2d(c, o, o->ne[0] * o->ne[1], o->ne[2] * o->ne[3]);
     o = ggml_add(c, ggml_mul_mat(c, wo, o), x);
+    if (p->inner)
+        o = ggml_add(c, inner(g, p, normed(g, o)), o);
     ggml_set_output(o);
     ggml_build_forward_expand(g->graph, o);
     g->outputs[g->noutputs++] = o;
@@ -379,7 +394,8 @@ static int run(const struct part *p, ggml_backend_t fusing,
 #define F(name) #name, GGML_TYPE_##name, GGML_TYPE_##name
 static const struct part parts[] = {
     /* weights of all, of V   width  d  heads  K's  tokens  streams */
-    {F(Q4_0),                   256, 64,    4,   2,      1,       1, false, false, false, 0, 0, 0, false},
+    {F(Q4_0),                   256, 64,    4,   2,      1,       1, false, false, false, 0, 0, 512, false},
+    {F(Q4_0),                   256, 64,    4,   2,     70,       1, false, false, false, 0, 0, 512, false},
     {F(Q8_0),                   256, 64,    9,   3,      1,       1, false, false, true,  0, 0, 0, false},
     {"Q4_K, V Q6_K", GGML_TYPE_Q4_K, GGML_TYPE_Q6_K,
                                 512, 128,   4,   4,      2,       1, false, false, false, 0, 0, 0, false},
@@ -388,7 +404,7 @@ static const struct part parts[] = {
     {F(Q8_0),                   256, 64,    4,   2,      6,       2, true,  false, true,  0, 0, 0, false},
     {F(Q4_1),                   512, 256,   4,   1,      1,       1, true,  true,  true,  0, 0, 0, false},
     {F(F16),                    256, 64,    4,   2,      3,       1, false, false, false, 0, 0, 0, false},
-    /* experts, of a token, their width */
+    /* experts, of a token, the inner width */
     {F(Q8_0),                   256, 0, 0, 0,            1,       1, false, false, false, 16, 4, 256, true},
     {F(Q4_K),                   256, 0, 0, 0,            5,       1, false, false, false, 64, 8, 256, false},
     {F(Q4_K),                   256, 0, 0, 0,           40,       1, false, false, false,  8, 2, 256, true},
