@@ -16,6 +16,7 @@
  *                                rows; M is the mask's type     strided_norm.h
  *   ggml_alibi_slopes_f32        of [heads] heads               strided_norm.h
  *   ggml_rope_T                  rotary embedding               strided_rope.h
+ *   ggml_rope_table_f32          its cosines and sines          strided_rope.h
  *   ggml_heads_to_cache_f32      Q, K and V before attention  heads_to_cache.h
  *   ggml_choose_experts_f32, ggml_add_up_experts_f32
  *                                mixtures of experts            experts.h
@@ -247,10 +248,17 @@ EXPORT_ROPE(f32)
 EXPORT_ROPE(f16)
 
 KERNEL_UP_TO(256)
-ggml_heads_to_cache_f32(kpk_ggml_heads heads, const i32 *positions,
-                        const f32 *factors, kpk_ggml_rope how)
+ggml_rope_table_f32(const i32 *positions, const f32 *factors, f32 *table,
+                    u32 tokens, kpk_ggml_rope how)
 {
-    ggml_heads_to_cache(heads, positions, factors, how);
+    ggml_rope_table(positions, factors, table, tokens, how);
+}
+
+KERNEL_UP_TO(256)
+ggml_heads_to_cache_f32(kpk_ggml_heads heads, const f32 *table,
+                        kpk_ggml_rope how)
+{
+    ggml_heads_to_cache(heads, table, how);
 }
 
 KERNEL ggml_choose_experts_f32(kpk_ggml_tensor logits, kpk_ggml_tensor ids,

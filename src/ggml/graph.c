@@ -83,8 +83,8 @@ struct graphs {
     struct gpu *gpu;
     void *stream;
     bool fusing, no_early;
-    char *memory; /* of struct run: shared, heads, then scratch */
-    size_t shared_nbytes, heads_nbytes, scratch_nbytes;
+    char *memory; /* of struct run: shared, heads, tables, then scratch */
+    size_t shared_nbytes, heads_nbytes, table_nbytes, scratch_nbytes;
     void *recorder;               /* the stream that records; NULL: none does */
     void *side, *forked, *joined; /* see struct run */
     uint64_t now;
@@ -193,6 +193,7 @@ static char *part(const struct graphs *g, size_t first)
 static struct run new_run(struct graphs *g, void *stream)
 {
     const size_t kept = g->shared_nbytes + g->heads_nbytes;
+    const size_t tables = TABLES * g->table_nbytes;
 
     return (struct run){.inst = g->gpu->inst,
                         .fusing = g->fusing,
@@ -205,7 +206,9 @@ static struct run new_run(struct graphs *g, void *stream)
                         .shapes = g->shapes,
                         .shared = part(g, 0),
                         .heads = part(g, g->shared_nbytes),
-                        .scratch = part(g, kept)};
+                        .tables = part(g, kept),
+                        .table_room = g->table_nbytes,
+                        .scratch = part(g, kept + tables)};
 }
 
 /* Asks, or launches, node by node or several together. */
@@ -255,9 +258,11 @@ static bool make_memory(struct graphs *g, const struct ggml_cgraph *graph)
     struct run measure = new_run(g, NULL);
 
     measure.shared = measure.heads = measure.scratch = NULL;
+    measure.tables = NULL;
     (void)run_nodes(g, &measure, graph);
     if (measure.shared_nbytes <= g->shared_nbytes &&
         measure.heads_nbytes <= g->heads_nbytes &&
+        measure.table_nbytes <= g->table_nbytes &&
         measure.scratch_nbytes <= g->scratch_nbytes)
         return true;
     if (!gpu_check(kpk_sync(inst, g->stream), "waiting for the GPU"))
@@ -269,14 +274,16 @@ static bool make_memory(struct graphs *g, const struct ggml_cgraph *graph)
     g->memory = NULL;
     g->shared_nbytes = most(g->shared_nbytes, measure.shared_nbytes);
     g->heads_nbytes = most(g->heads_nbytes, measure.heads_nbytes);
+    g->table_nbytes = most(g->table_nbytes, measure.table_nbytes);
     g->scratch_nbytes = most(g->scratch_nbytes, measure.scratch_nbytes);
-    if (gpu_check(
-            kpk_malloc(inst,
-                       g->shared_nbytes + g->heads_nbytes + g->scratch_nbytes,
-                       (void **)&g->memory),
-            "memory for a graph"))
+    if (gpu_check(kpk_malloc(inst,
+                             g->shared_nbytes + g->heads_nbytes +
+                                 TABLES * g->table_nbytes + g->scratch_nbytes,
+                             (void **)&g->memory),
+                  "memory for a graph"))
         return true;
-    g->shared_nbytes = g->heads_nbytes = g->scratch_nbytes = 0;
+    g->shared_nbytes = g->heads_nbytes = 0;
+    g->table_nbytes = g->scratch_nbytes = 0;
     return false;
 }
 

@@ -9,6 +9,12 @@
 
 /* Nodes on the way to attention that become one launch, see heads.c. */
 enum { MOST_GROUP_NODES = 8 };
+enum { TABLES = 2 }; /* of angles: layers turn alike, or in two ways */
+struct angles {
+    const void *positions, *factors;
+    uint32_t tokens, unused;
+    kpk_ggml_rope how;
+};
 struct group {
     int n, nodes[MOST_GROUP_NODES];    /* in order; 0: none is under way */
     const struct ggml_tensor *rope;    /* of Q */
@@ -46,7 +52,12 @@ struct run {
     int32_t shared_uses; /* nodes that read it, and can read nothing else */
     char *heads;         /* of `launching`: memory for heads.c */
     size_t heads_nbytes; /* the most that a group of nodes wanted */
-    struct group group;  /* the nodes of heads.c that are under way */
+    char *tables;        /* of `launching`: for tables of angles */
+    size_t table_room;   /* of each */
+    size_t table_nbytes; /* the most that one wanted */
+    struct angles angles[TABLES]; /* what is in them */
+    uint32_t ntables;             /* made so far */
+    struct group group;           /* the nodes of heads.c that are under way */
     const struct ggml_tensor *half_of; /* this one's numbers are f16, */
     void *half;                        /* and here, in `heads` */
     char *scratch;         /* of `launching`: memory for the node alone */

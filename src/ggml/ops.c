@@ -15,6 +15,7 @@
 #include <kpack/candle/sort_rows.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -567,6 +568,7 @@ static bool rope_of(const struct ggml_tensor *t, kpk_ggml_rope *r)
     const int32_t mode = t->op_params[2];
     const bool vision = mode == GGML_ROPE_TYPE_VISION;
 
+    memset(r, 0, sizeof(*r)); /* compared as bytes */
     *r = (kpk_ggml_rope){.base = param_f32(t, 5),
                          .scale = param_f32(t, 6),
                          .ext = param_f32(t, 7),
@@ -606,15 +608,48 @@ static bool rope(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(from, positions, factors, out, r));
 }
 
+/* The table of a node's angles, made if none is there; NULL without launching.
+ */
+static bool angles_of(struct run *run, const struct ggml_tensor *t,
+                      const kpk_ggml_rope *r, const void **table)
+{
+    const struct angles wanted = {.positions = t->src[1]->data,
+                                  .factors = t->src[2] ? t->src[2]->data : NULL,
+                                  .tokens = (uint32_t)t->ne[2],
+                                  .unused = 0,
+                                  .how = *r};
+    /* without the bytes behind the last member */
+    const size_t nwanted = offsetof(struct angles, how) + sizeof(*r);
+    const uint64_t pairs = (uint64_t)wanted.tokens * (r->turned / 2);
+    const size_t nbytes = ((size_t)pairs * 2 * sizeof(float) + 255) / 256 * 256;
+    uint32_t at = 0;
+
+    if (nbytes > run->table_nbytes)
+        run->table_nbytes = nbytes;
+    while (at < TABLES && at < run->ntables &&
+           memcmp(&run->angles[at], &wanted, nwanted) != 0)
+        at++;
+    if (at < TABLES && at < run->ntables) {
+        *table = run->tables ? run->tables + at * run->table_room : NULL;
+        return true;
+    }
+    at = run->ntables++ % TABLES;
+    run->angles[at] = wanted;
+    *table = run->tables ? run->tables + at * run->table_room : NULL;
+    return launch(
+        run, "ggml_rope_table_f32", pairs, 0,
+        KPK_ARGS(wanted.positions, wanted.factors, *table, wanted.tokens, *r));
+}
+
 bool ops_heads_to_cache(struct run *run, const struct ggml_tensor *t,
                         const kpk_ggml_heads *heads, uint64_t threads)
 {
-    const void *positions = t->src[1]->data;
-    const void *factors = t->src[2] ? t->src[2]->data : NULL;
+    const void *table;
     kpk_ggml_rope r;
 
-    return rope_of(t, &r) && launch(run, "ggml_heads_to_cache_f32", threads, 0,
-                                    KPK_ARGS(*heads, positions, factors, r));
+    return rope_of(t, &r) && angles_of(run, t, &r, &table) &&
+           launch(run, "ggml_heads_to_cache_f32", threads, 0,
+                  KPK_ARGS(*heads, table, r));
 }
 
 /* ---- places ---- */

@@ -104,6 +104,7 @@ static const struct kt_row rows[] = {
     GGUF_WEIGHTS(BLOCK_PRODUCT)
     {"ggml_rope_f32", ggml_run_rope, KT_F32, KT_F32, NULL},
     {"ggml_rope_f16", ggml_run_rope, KT_F16, KT_F16, NULL},
+    {"ggml_rope_table_f32", ggml_run_rope_table, KT_F32, KT_F32, NULL},
     {"ggml_heads_to_cache_f32", ggml_run_heads, KT_F32, KT_F16, NULL},
     {"ggml_choose_experts_f32", ggml_run_choose_experts, KT_F32, KT_I32, NULL},
     {"ggml_add_up_experts_f32", ggml_run_add_up_experts, KT_F32, KT_F32, NULL},

@@ -1,7 +1,8 @@
 /*
  * heads_to_cache.h - Q, K and V on their way to attention
  *
- *   q, k      [d, heads, tokens] f32, which are turned by strided_rope.h
+ *   table     of ggml_rope_table_f32
+ *   q, k      [d, heads, tokens] f32, which are turned by it
  *   v         [columns, tokens] f32
  *   queries   [d, heads, tokens] f16, without gaps: Q, turned, times a factor
  *   keys, values
@@ -25,14 +26,14 @@ DEV f16 *cache_row(const Tensor &cache, const Tensor &ids, u32 wide, u32 token)
                                                  : nullptr;
 }
 
-DEV void ggml_heads_to_cache(const kpk_ggml_heads &h, const i32 *positions,
-                             const f32 *factors, const kpk_ggml_rope &r)
+DEV void ggml_heads_to_cache(const kpk_ggml_heads &h, const f32 *table,
+                             const kpk_ggml_rope &r)
 {
     const u32 d = h.q.ne[0], half = d / 2, tokens = h.q.ne[2];
     const u32 of_q = h.q.ne[1], heads = of_q + h.k.ne[1];
     const u32 turned = half * div_up(heads, h.at_once);
     const u32 all = turned + h.v.ne[0] / 2;
-    const Turner turner(r, positions, factors, tokens);
+    const Turner turner(r, nullptr, nullptr, tokens, table);
 
     each_of(all * tokens, [&](u32 i) {
         const u32 token = tokens == 1 ? 0 : divide_uniform(i, all);

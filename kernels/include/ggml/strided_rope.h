@@ -6,6 +6,8 @@
  *   positions   [tokens] i32, or four runs of tokens if rope.pairs says so
  *   factors     [n_dims / 2] f32: divide the angles; or null
  *
+ * A table has the cosines and sines for all layers that turn alike.
+ *
  * Elements rope.first to rope.first + turned are turned, pair by pair; the
  * others are copied.
  */
@@ -64,17 +66,18 @@ struct Turner {
     const kpk_ggml_rope &r;
     const i32 *positions;
     u32 tokens;
+    const f32 *table; /* of ggml_rope_table() for the same; or null */
     rope_args args;
     rope_angles angles;
 
     DEV_MEMBER Turner(const kpk_ggml_rope &how, const i32 *p,
-                      const f32 *factors, u32 n)
-        : r(how), positions(p),
-          tokens(n), args{p,        factors,      how.n_dims,
-                          how.base, how.scale,    how.ext,
-                          how.attn, how.corr_low, how.corr_high}
+                      const f32 *factors, u32 n, const f32 *made = nullptr)
+        : r(how), positions(p), tokens(n), table(made)
     {
-        angles.begin(args);
+        args = {p,     factors, r.n_dims,   r.base,     r.scale,
+                r.ext, r.attn,  r.corr_low, r.corr_high};
+        if (!table)
+            angles.begin(args);
     }
     /* pair number `pair` of a token's rows */
     DEV_MEMBER Turn turn(u32 token, u32 pair) const
@@ -92,6 +95,14 @@ struct Turner {
         }
         t.c[0] = r.first + (r.halves ? pair : 2 * pair);
         t.c[1] = t.c[0] + (r.halves ? half : 1);
+        if (table) {
+            const Pack<f32, 2> made =
+                load_pack<2>(table + 2 * ((u64)token * half + pair));
+
+            t.cosine = made[0];
+            t.sine = made[1];
+            return t;
+        }
 
         const Section section = section_of(r, pair);
         rope_args of = args;
@@ -108,6 +119,22 @@ struct Turner {
         return t;
     }
 };
+
+/* table [tokens, r.turned / 2] of two f32: cosines and sines */
+DEV void ggml_rope_table(const i32 *positions, const f32 *factors, f32 *table,
+                         u32 tokens, const kpk_ggml_rope &r)
+{
+    const u32 half = r.turned / 2;
+    const Turner turner(r, positions, factors, tokens);
+
+    each_of(tokens * half, [&](u32 i) {
+        const u32 token = divide_uniform(i, half);
+        const Turn turn = turner.turn(token, i - token * half);
+
+        store_pack<2>(table + 2 * (u64)i,
+                      Pack<f32, 2>{{turn.cosine, turn.sine}});
+    });
+}
 
 template <typename T>
 DEV void ggml_rope(const Tensor &x, const i32 *positions, const f32 *factors,

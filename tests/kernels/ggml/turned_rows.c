@@ -78,8 +78,29 @@ static size_t position_of(const kpk_ggml_rope *r, size_t pair, size_t *number)
     return which;
 }
 
+/* The cosine and the sine of a token's pair j. factors may be NULL. */
+static void turn_of(const kpk_ggml_rope *r, const int32_t *positions,
+                    size_t tokens, size_t token, size_t j, const float *factors,
+                    kt_real *cosine, kt_real *sine)
+{
+    const kt_real length =
+        r->ext != 0 ? r->attn * (1 - 0.1L * logl(r->scale)) : r->attn;
+    size_t number;
+    const size_t which = position_of(r, j, &number);
+    const kt_real whole = positions[which * tokens + token] *
+                          powl(r->base, -2 * (kt_real)number / r->n_dims) /
+                          (factors ? factors[j] : 1);
+    const kt_real way = ((kt_real)j - r->corr_low) /
+                        fmaxl(0.001L, (kt_real)r->corr_high - r->corr_low);
+    const kt_real mix = r->ext * (1 - fminl(1, fmaxl(0, way)));
+    const kt_real angle = whole * r->scale * (1 - mix) + whole * mix;
+
+    *cosine = length * cosl(angle);
+    *sine = length * sinl(r->back ? -angle : angle);
+}
+
 /* Turns a row of a token; scale bounds what the turned elements' errors depend
- * on. factors may be NULL. */
+ * on. */
 static void turn_row(const kpk_ggml_rope *r, const int32_t *positions,
                      size_t tokens, size_t token, const float *factors,
                      kt_real *x, kt_real *scale)
@@ -89,21 +110,12 @@ static void turn_row(const kpk_ggml_rope *r, const int32_t *positions,
         r->ext != 0 ? r->attn * (1 - 0.1L * logl(r->scale)) : r->attn;
 
     for (size_t j = 0; j < half; j++) {
-        size_t number;
-        const size_t which = position_of(r, j, &number);
         const size_t p = r->first + (r->halves ? j : 2 * j);
         const size_t q = p + (r->halves ? half : 1);
         const kt_real a = x[p], b = x[q];
-        const kt_real whole = positions[which * tokens + token] *
-                              powl(r->base, -2 * (kt_real)number / r->n_dims) /
-                              (factors ? factors[j] : 1);
-        const kt_real way = ((kt_real)j - r->corr_low) /
-                            fmaxl(0.001L, (kt_real)r->corr_high - r->corr_low);
-        const kt_real mix = r->ext * (1 - fminl(1, fmaxl(0, way)));
-        const kt_real angle = whole * r->scale * (1 - mix) + whole * mix;
-        const kt_real cosine = length * cosl(angle);
-        const kt_real sine = length * sinl(r->back ? -angle : angle);
+        kt_real cosine, sine;
 
+        turn_of(r, positions, tokens, token, j, factors, &cosine, &sine);
         x[p] = a * cosine - b * sine;
         x[q] = a * sine + b * cosine;
         scale[p] = scale[q] = 24 * length * (fabsl(a) + fabsl(b));
@@ -161,7 +173,56 @@ void ggml_run_rope(struct kt *t, const struct kt_row *row)
     }
 }
 
+void ggml_run_rope_table(struct kt *t, const struct kt_row *row)
+{
+    (void)row;
+    for (size_t k = 0; k < NCASES(rope_cases); k++) {
+        const struct rope_case *c = &rope_cases[k];
+        const kpk_ggml_rope *r = &c->r;
+        const uint32_t tokens = c->ne[2], half = r->turned / 2;
+        const uint32_t ne[4] = {2, half, tokens, 1};
+        int32_t *positions = make_positions(t, tokens);
+        float *factors = make_factors(t, half);
+        const struct gt table = gt_result(t, KT_F32, ne, DENSE);
+        kt_real *want = kt_alloc(t, table.n * sizeof(*want));
+        kt_real *scale = kt_alloc(t, table.n * sizeof(*scale));
+        const int32_t *dp =
+            kt_device(t, positions, 4 * tokens * sizeof(*positions), 0);
+        const float *df =
+            c->factors ? kt_device(t, factors, half * sizeof(*factors), 0)
+                       : NULL;
+
+        for (size_t i = 0; i < table.n; i += 2) {
+            turn_of(r, positions, tokens, i / 2 / half, i / 2 % half,
+                    c->factors ? factors : NULL, &want[i], &want[i + 1]);
+            scale[i] = scale[i + 1] = 24 * r->attn;
+        }
+        t->what = "cosines and sines";
+        if (!KT_LAUNCH(t, 2, 64, 0, dp, df, table.t.data, tokens, *r))
+            return;
+        gt_check(t, &table, want, NULL, (struct kt_gate){1, V, scale, false});
+    }
+}
+
 /* ---- on the way to attention ---- */
+
+/* The table that ggml_rope_table_f32 would make. */
+static const float *make_table(struct kt *t, const int32_t *positions,
+                               size_t tokens, const kpk_ggml_rope *r)
+{
+    const size_t half = r->turned / 2, n = 2 * half * tokens;
+    float *table = kt_alloc(t, n * sizeof(*table));
+
+    for (size_t i = 0; i < n; i += 2) {
+        kt_real cosine, sine;
+
+        turn_of(r, positions, tokens, i / 2 / half, i / 2 % half, NULL, &cosine,
+                &sine);
+        table[i] = (float)cosine;
+        table[i + 1] = (float)sine;
+    }
+    return kt_device(t, table, n * sizeof(*table), 0);
+}
 
 enum { CACHE_ROWS = 9 };
 
@@ -248,9 +309,7 @@ void ggml_run_heads(struct kt *t, const struct kt_row *row)
         const struct gt queries = gt_result(t, KT_F16, ne[0], DENSE);
         const struct gt keys = gt_result(t, KT_F16, keys_ne, DENSE);
         const struct gt values = gt_result(t, KT_F16, values_ne, DENSE);
-        const float *none = NULL;
-        const int32_t *dp =
-            kt_device(t, positions, 4 * tokens * sizeof(*positions), 0);
+        const float *table = make_table(t, positions, tokens, &c->r);
         const kpk_ggml_heads heads = {.q = from[0].t,
                                       .k = from[1].t,
                                       .v = from[2].t,
@@ -264,7 +323,7 @@ void ggml_run_heads(struct kt *t, const struct kt_row *row)
                                       .at_once = c->at_once};
 
         t->what = "on the way to attention";
-        if (!KT_LAUNCH(t, 3, 64, 0, heads, dp, none, c->r))
+        if (!KT_LAUNCH(t, 3, 64, 0, heads, table, c->r))
             return;
         gt_check(t, &queries, x[0], NULL,
                  (struct kt_gate){0.51L, V, scale[0], false});
