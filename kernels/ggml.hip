@@ -19,7 +19,7 @@
  *   ggml_rope_table_f32          its cosines and sines          strided_rope.h
  *   ggml_heads_to_cache_f32      Q, K and V before attention  heads_to_cache.h
  *   ggml_choose_experts_f32, ggml_add_up_experts_f32
- *                                mixtures of experts            experts.h
+ *                                mixtures of experts            mixture.h
  *   ggml_mul_mat_F_T             products of strided matrices   product.h
  *   ggml_{keep_band,arange,roll,timestep_embedding}_f32
  *                                functions of places            places.h
@@ -29,7 +29,7 @@
  */
 #include "ggml/copy.h"
 #include "ggml/elementwise.h"
-#include "ggml/experts.h"
+#include "ggml/mixture.h"
 #include "ggml/heads_to_cache.h"
 #include "ggml/places.h"
 #include "ggml/product.h"

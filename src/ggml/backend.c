@@ -268,7 +268,7 @@ static bool supports_op(ggml_backend_dev_t dev, const struct ggml_tensor *op)
     const struct gpu *gpu = dev->context;
     struct run ask = {.inst = gpu->inst};
 
-    return ops_is_nothing(op) || ops_node(&ask, op);
+    return is_nothing(op) || ops_node(&ask, op);
 }
 
 static bool supports_buft(ggml_backend_dev_t dev,

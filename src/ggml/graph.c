@@ -220,7 +220,7 @@ static bool run_nodes(struct graphs *g, struct run *run,
         enum heads heads;
 
         n = 1;
-        if (ops_is_nothing(node) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
+        if (is_nothing(node) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE))
             continue;
         heads = heads_node(run, graph, i);
         if (heads == HEADS_SERVED)

@@ -56,7 +56,7 @@ static bool only_for(const struct ggml_cgraph *graph, int i, int to)
             return false;
         if (j == to)
             return true;
-        if (!ops_is_nothing(next))
+        if (!is_nothing(next))
             return false;
         t = next;
         i = j;
@@ -207,9 +207,8 @@ static bool stays(const struct ggml_cgraph *graph, const struct ggml_tensor *x,
     for (int i = from + 1; i < to; i++) {
         const struct ggml_tensor *t = graph->nodes[i];
 
-        if (!ops_is_nothing(t) && t->op != GGML_OP_ROPE &&
-            t->op != GGML_OP_SCALE && t->op != GGML_OP_SET_ROWS &&
-            overlap_of(t, x))
+        if (!is_nothing(t) && t->op != GGML_OP_ROPE && t->op != GGML_OP_SCALE &&
+            t->op != GGML_OP_SET_ROWS && overlap_of(t, x))
             return false;
     }
     return true;

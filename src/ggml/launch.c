@@ -182,6 +182,13 @@ struct kernel_name named_as(const struct ggml_tensor *t)
 
 /* ---- tensors ---- */
 
+bool is_nothing(const struct ggml_tensor *node)
+{
+    return node->op == GGML_OP_NONE || node->op == GGML_OP_RESHAPE ||
+           node->op == GGML_OP_VIEW || node->op == GGML_OP_PERMUTE ||
+           node->op == GGML_OP_TRANSPOSE || ggml_is_empty(node);
+}
+
 bool is_f32(const struct ggml_tensor *t)
 {
     return t->type == GGML_TYPE_F32;

@@ -121,6 +121,9 @@ struct kernel_name named_as(const struct ggml_tensor *t);
 
 /* ---- tensors ---- */
 
+/* Whether a node is no work: a view, or empty. */
+bool is_nothing(const struct ggml_tensor *node);
+
 bool is_f32(const struct ggml_tensor *t);
 bool same_type(const struct ggml_tensor *a, const struct ggml_tensor *b);
 /* A row's elements, or blocks, lie one behind the other. */

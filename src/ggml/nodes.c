@@ -1,14 +1,12 @@
 /* nodes.c - nodes of a graph, as files that fuse them look at them */
 #include "nodes.h"
 
-#include "ops.h"
-
 int node_behind(const struct ggml_cgraph *graph, int i)
 {
     if (i == NO_NODE)
         return NO_NODE;
     for (i++; i < graph->n_nodes; i++)
-        if (!ops_is_nothing(graph->nodes[i]))
+        if (!is_nothing(graph->nodes[i]))
             return i;
     return NO_NODE;
 }

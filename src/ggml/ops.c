@@ -819,13 +819,6 @@ static const struct op table[GGML_OP_COUNT] = {
 #undef X
 };
 
-bool ops_is_nothing(const struct ggml_tensor *node)
-{
-    return node->op == GGML_OP_NONE || node->op == GGML_OP_RESHAPE ||
-           node->op == GGML_OP_VIEW || node->op == GGML_OP_PERMUTE ||
-           node->op == GGML_OP_TRANSPOSE || ggml_is_empty(node);
-}
-
 bool ops_node(struct run *run, const struct ggml_tensor *node)
 {
     const struct op *op = node->op < GGML_OP_COUNT ? &table[node->op] : NULL;

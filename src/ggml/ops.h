@@ -20,7 +20,4 @@ bool ops_node(struct run *run, const struct ggml_tensor *node);
 bool ops_heads_to_cache(struct run *run, const struct ggml_tensor *rope,
                         const kpk_ggml_heads *heads, uint64_t threads);
 
-/* Whether a node is no work: a view, or empty. */
-bool ops_is_nothing(const struct ggml_tensor *node);
-
 #endif

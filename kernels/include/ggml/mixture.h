@@ -1,5 +1,5 @@
 /*
- * experts.h - which experts a token takes, and the sum of what they make
+ * mixture.h - which experts a token takes, and the sum of what they make
  *
  *   choose    logits [experts, tokens], up to most_experts. ids [k, tokens] i32
  *             are the k likeliest, the first of equal ones in front; weights
