@@ -29,8 +29,8 @@
  */
 #include "ggml/copy.h"
 #include "ggml/elementwise.h"
-#include "ggml/mixture.h"
 #include "ggml/heads_to_cache.h"
+#include "ggml/mixture.h"
 #include "ggml/places.h"
 #include "ggml/product.h"
 #include "ggml/rows.h"
