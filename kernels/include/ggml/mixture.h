@@ -39,22 +39,25 @@ DEV void ggml_choose_experts(const Tensor &logits, const Tensor &ids,
     const f32 factor = 1.0f / sum;
 
     row.each(n, [&](u32 c) { part[c] *= factor; });
-    /* f32 holds the numbers of experts exactly; a chosen one counts less than 0
-     * from then on */
+    __syncthreads();
+    /* 32 threads choose, without the others: f32 holds the numbers of experts
+     * exactly, and a chosen one counts less than 0 from then on */
     NO_UNROLL
-    for (u32 j = 0; j < k; j++) {
+    for (u32 j = 0; threadIdx.x < 32 && j < k; j++) {
         f32 most = -infinity<f32>(), first = -infinity<f32>();
 
-        row.each(n, [&](u32 c) { most = max_number(most, part[c]); });
-        most = row.reduce(most, larger());
-        row.each(n, [&](u32 c) {
+        NO_UNROLL
+        for (u32 c = threadIdx.x; c < n; c += 32)
+            most = max_number(most, part[c]);
+        most = join_lanes<32>(most, larger());
+        NO_UNROLL
+        for (u32 c = threadIdx.x; c < n; c += 32)
             if (part[c] == most)
                 first = max_number(first, -(f32)c);
-        });
         /* the last one if all are NaN */
-        const u32 id = min_of((u32)-row.reduce(first, larger()), n - 1);
+        const u32 id = min_of((u32)-join_lanes<32>(first, larger()), n - 1);
 
-        if (row.t.rank == id % row.t.size) {
+        if (threadIdx.x == id % 32) {
             to_ids[j] = (i32)id;
             chosen[j] = most;
             part[id] = -1;

@@ -3,8 +3,8 @@
 
     ggml_speed.py PROGRAMS CUDA_PROGRAMS KPACK.so MODEL.gguf...
 
-PROGRAMS is a folder with llama-batched-bench and libggml-cpu.so of a llama.cpp
-that loads backends (-DGGML_BACKEND_DL=ON); CUDA_PROGRAMS is the same with
+PROGRAMS is a folder with llama-batched-bench, llama-bench and libggml-cpu.so of a
+llama.cpp that loads backends (-DGGML_BACKEND_DL=ON); CUDA_PROGRAMS is the same with
 libggml-cuda.so beside. KPACK.so is libggml-kpack.so for the same llama.cpp.
 
 Prompts of 512 tokens, 128 more made, one sequence and eight; flash attention
@@ -22,25 +22,22 @@ READ, MAKE, SEQUENCES, TIMES = 512, 128, (1, 8), 2
 LONGEST_S = 120
 
 
-def run(folder, library, device, model, *words):
-    """what llama-batched-bench prints, and its seconds"""
+def run(folder, library, program, *words):
+    """what a program prints, and its seconds"""
     env = dict(os.environ)
     env.pop("GGML_BACKEND_PATH", None)
     if library:
         env["GGML_BACKEND_PATH"] = os.path.abspath(library)
     start = time.monotonic()
     done = subprocess.run(
-        [os.path.join(folder, "llama-batched-bench"), "-m", model, "-dev",
-         device, "-ngl", "99", "-b", "2048", "-ub", "512", "-fa", "on", "-t",
-         "8", "--output-format", "jsonl", *words],
+        [os.path.join(folder, program), "-ngl", "99", "-b", "2048", "-ub",
+         "512", "-t", "8", *words],
         env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         timeout=LONGEST_S, check=False)
     seconds = time.monotonic() - start
-    lines = [json.loads(line) for line in done.stdout.splitlines()
-             if line.startswith("{")]
-    if done.returncode or not lines:
-        sys.exit(f"{device}, {model}: {done.stderr[-2000:]}")
-    return lines, seconds
+    if done.returncode:
+        sys.exit(f"{program} {' '.join(words)}: {done.stderr[-2000:]}")
+    return done.stdout, seconds
 
 
 def measure(folder, library, device, model):
@@ -48,16 +45,21 @@ def measure(folder, library, device, model):
     seconds to a first token"""
     context = (READ + MAKE) * max(SEQUENCES)
     context = (context + 2047) // 2048 * 2048
-    lines, _ = run(folder, library, device, model, "-c", str(context), "-npp",
-                   str(READ), "-ntg", str(MAKE), "-npl",
-                   ",".join(map(str, SEQUENCES * TIMES)))
+    said, _ = run(folder, library, "llama-batched-bench", "-m", model, "-dev",
+                  device, "-fa", "on", "--output-format", "jsonl", "-c",
+                  str(context), "-npp", str(READ), "-ntg", str(MAKE), "-npl",
+                  ",".join(map(str, SEQUENCES * TIMES)))
     best = {}
-    for line in lines:
+    for line in said.splitlines():
+        if not line.startswith("{"):
+            continue
+        line = json.loads(line)
         read, made = best.get(line["pl"], (0, 0))
         best[line["pl"]] = (max(read, line["speed_pp"]),
                             max(made, line["speed_tg"]))
-    _, first = run(folder, library, device, model, "-c", "1024", "-npp",
-                   str(READ), "-ntg", "1", "-npl", "1", "--no-warmup")
+    _, first = run(folder, library, "llama-bench", "-m", model, "-dev", device,
+                   "-fa", "1", "-p", "0", "-n", "0", "-pg", f"{READ},1", "-r",
+                   "1", "--no-warmup")
     return best, first
 
 
