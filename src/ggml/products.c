@@ -221,6 +221,72 @@ static bool mul_mat_weights(struct run *run, const struct ggml_tensor *t,
     return true;
 }
 
+/*
+ * Whether x may be rounded to numbers, or to Q8_1. ggml_prec_set_src() sets the
+ * parameter, and its types are in order of their precision.
+ */
+static bool may_round_to(const struct ggml_tensor *t, enum ggml_type type)
+{
+    const int32_t asked = t->op_params[3];
+
+    return asked == GGML_PREC_UNDEFINED ||
+           asked >= (type == GGML_TYPE_BF16  ? GGML_PREC_BF16
+                     : type == GGML_TYPE_F16 ? GGML_PREC_F16
+                                             : GGML_PREC_Q8);
+}
+
+/*
+ * Many columns times one matrix of f16 or bf16 by module gemm: columns and
+ * results are rounded to its type, as ggml's CUDA backend does. Sums are f32.
+ */
+static bool mul_mat_numbers(struct run *run, const struct ggml_tensor *t)
+{
+    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    const kpk_gemm_product product = {
+        .type = m->type == GGML_TYPE_F16 ? KPK_GEMM_F16 : KPK_GEMM_BF16,
+        .trans_b = 1,
+        .m = (uint32_t)x->ne[1],
+        .n = (uint32_t)m->ne[1],
+        .k = (uint32_t)m->ne[0],
+        .batch = 1};
+    struct ggml_tensor columns, made = *t;
+    kpk_ggml_tensor from, to = view_of(t);
+    kpk_gemm_operands operands;
+    kpk_gemm_plan plan;
+
+    if ((m->type != GGML_TYPE_F16 && m->type != GGML_TYPE_BF16) ||
+        t->op_params[0] == GGML_PREC_F32 || !may_round_to(t, m->type) ||
+        x->ne[1] <= MOST_COLUMNS || x->ne[2] * x->ne[3] != 1 || !is_matrix(m) ||
+        !ggml_is_contiguous(t) || x->ne[1] > UINT32_MAX ||
+        m->ne[1] > UINT32_MAX || m->ne[0] > UINT32_MAX ||
+        kpk_gemm_choose(run->inst, &kpk_module_gemm, &product, 0, &plan) !=
+            KPK_OK)
+        return false;
+    run->scratch_used = 0;
+    if (!converted(run, x, m->type, &columns))
+        return false;
+    made.type = m->type;
+    for (size_t d = 0; d < 4; d++)
+        made.nb[d] = t->nb[d] / 2;
+    made.data = scratch(run, ggml_nbytes(t) / 2);
+    operands = (kpk_gemm_operands){.a = columns.data,
+                                   .b = m->data,
+                                   .c = made.data,
+                                   .lda = product.k,
+                                   .ldb = product.k,
+                                   .ldc = product.n,
+                                   .alpha = 1};
+    from = view_of(&made);
+    if (run->launching &&
+        !gpu_check(kpk_gemm_launch(run->inst, &product, &plan, &operands, NULL,
+                                   run->stream),
+                   "a product"))
+        return false;
+    join_dims(2, (kpk_ggml_tensor *[]){&to, &from});
+    return launch(run, named(named("ggml_copy", m->type).text, t->type).text,
+                  count(&to), 0, KPK_ARGS(from, to));
+}
+
 /* Any strides and batches in one launch, 32 threads an element. */
 static bool mul_mat_any(struct run *run, const struct ggml_tensor *t,
                         const struct ggml_tensor *chosen)
@@ -242,20 +308,6 @@ static bool is_small(const struct ggml_tensor *t)
     return t->ne[1] <= 8 && t->ne[2] * t->ne[3] > 4;
 }
 
-/*
- * Whether x may be rounded to numbers, or to Q8_1. ggml_prec_set_src() sets the
- * parameter, and its types are in order of their precision.
- */
-static bool may_round_to(const struct ggml_tensor *t, enum ggml_type type)
-{
-    const int32_t asked = t->op_params[3];
-
-    return asked == GGML_PREC_UNDEFINED ||
-           asked >= (type == GGML_TYPE_BF16  ? GGML_PREC_BF16
-                     : type == GGML_TYPE_F16 ? GGML_PREC_F16
-                                             : GGML_PREC_Q8);
-}
-
 /* Whether x may be rounded as product() rounds it. */
 static bool may_round(const struct ggml_tensor *t)
 {
@@ -275,6 +327,8 @@ bool mul_mat(struct run *run, const struct ggml_tensor *t)
     if (is_small(t) && mul_mat_any(run, t, NULL))
         return true;
     if (is_f32(m) && mul_mat_f32(run, t))
+        return true;
+    if (mul_mat_numbers(run, t))
         return true;
     run->scratch_used = 0;
     if (!is_f32(m) && is_matrix(m) && may_round(t) &&
