@@ -144,7 +144,7 @@ unsafe fn launch(device: &KpackDevice, kind: u32, args: &kpk_attention_args) -> 
     let mut plan: kpk_attention_plan = std::mem::zeroed();
     let (cache, most) = (KPK_ATTENTION_SAME, u64::MAX);
     check(kpk_attention_choose(instance, module, kind, cache, args, most, &mut plan))?;
-    let workspace = stream.alloc::<u8>(plan.workspace_nbytes as usize)?;
-    let at = workspace.as_ptr().cast_mut().cast();
+    let workspace = device.alloc(plan.workspace_nbytes as usize, DType::U8)?;
+    let at = workspace.ptr(0).cast();
     check(kpk_attention_launch(instance, args, &plan, at, stream.raw()))
 }

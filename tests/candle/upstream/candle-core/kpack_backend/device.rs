@@ -1,5 +1,6 @@
 //! A GPU of AMD's or NVIDIA's, as kpack numbers them
 
+use super::graph::Arena;
 use super::{launch, KpackStorage};
 use crate::backend::{BackendDevice, BackendStorage};
 use crate::scalar::Scalar;
@@ -7,7 +8,7 @@ use crate::{CpuStorage, CpuStorageRef, DType, DeviceLocation, Layout, Result, Sh
 use kpack::{Arg, Buffer, Instance, Kernel, Stream};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 const DEFAULT_SEED: u64 = 299792458;
 
@@ -20,6 +21,7 @@ struct Gpu {
     instance: Instance,
     stream: Stream,
     lists: Mutex<HashMap<Vec<usize>, Arc<Buffer<usize>>>>,
+    arena: Mutex<Option<Arc<Arena>>>, // of the work that is being recorded
 }
 
 impl Gpu {
@@ -37,6 +39,7 @@ impl Gpu {
             instance,
             stream,
             lists: Mutex::default(),
+            arena: Mutex::default(),
         });
         open.push((ordinal, gpu.clone()));
         Ok(gpu)
@@ -209,6 +212,9 @@ impl KpackDevice {
                 there
             }
         };
+        if let Some(arena) = &*self.arena() {
+            arena.keep(&there);
+        }
         Ok(Info {
             ptr: there.as_ptr(),
             _list: Some(there),
@@ -233,13 +239,24 @@ impl KpackDevice {
         self.info(&lists)
     }
 
-    pub(crate) fn alloc(&self, count: usize, dtype: DType) -> Result<KpackStorage> {
-        let data = self.stream().alloc(count * dtype.size_in_bytes())?;
-        Ok(KpackStorage::new(data, dtype, self))
+    pub(super) fn arena(&self) -> MutexGuard<'_, Option<Arc<Arena>>> {
+        self.gpu.arena.lock().unwrap()
+    }
+
+    /// Memory for so many elements, with what it had before.
+    pub fn alloc(&self, count: usize, dtype: DType) -> Result<KpackStorage> {
+        let (nbytes, stream) = (count * dtype.size_in_bytes(), self.stream());
+        let arena = self.arena().clone();
+        let data = match &arena {
+            Some(arena) => arena.take(nbytes, stream)?,
+            None => stream.alloc(nbytes)?,
+        };
+        Ok(KpackStorage::of(data, dtype, self, arena))
     }
 
     /// A tensor's bytes, of any type.
     pub fn storage_from_bytes(&self, bytes: &[u8], dtype: DType) -> Result<KpackStorage> {
+        self.refuse_to_record("takes numbers from the host")?;
         let data = self.stream().upload(bytes)?;
         Ok(KpackStorage::new(data, dtype, self))
     }
@@ -370,6 +387,7 @@ impl BackendDevice for KpackDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
+        self.refuse_to_record("waits for the GPU")?;
         Ok(self.stream().sync()?)
     }
 }

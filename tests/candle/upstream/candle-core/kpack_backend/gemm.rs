@@ -102,15 +102,13 @@ pub fn matmul(
             u64::MAX,
             &mut plan,
         ))?;
-        let workspace = device
-            .stream()
-            .alloc::<u8>(plan.workspace_nbytes as usize)?;
+        let workspace = device.alloc(plan.workspace_nbytes as usize, DType::U8)?;
         check(kpk_gemm_launch(
             instance,
             &product,
             &plan,
             &operands,
-            workspace.as_ptr().cast_mut().cast(),
+            workspace.ptr(0).cast(),
             device.stream().raw(),
         ))?;
     }

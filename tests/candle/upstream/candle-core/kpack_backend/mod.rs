@@ -10,6 +10,8 @@ use crate::scalar::Scalar;
 use crate::{CpuStorage, DType, Error, Layout, Result, Shape, WithDType};
 pub use kpack;
 use kpack::Buffer;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
 
 mod attention;
 mod attention_plan;
@@ -17,12 +19,14 @@ mod comm;
 mod device;
 mod gemm;
 mod gemm_plan;
+mod graph;
 #[cfg(test)]
 mod tests;
 pub use crate::kpack_launch as launch;
 pub use attention::{Attention, Sequences};
 pub use comm::{Comm, Gather};
 pub use device::{Argument, Info, KpackDevice};
+pub use graph::KpackGraph;
 
 use kpack::sys as k; // for attention_plan.rs, comm.rs and gemm_plan.rs
 
@@ -61,11 +65,27 @@ pub fn scalar(dtype: DType, x: f64) -> Result<Scalar> {
 }
 
 /// Memory of a GPU, and what lies in it.
-#[derive(Debug)]
 pub struct KpackStorage {
-    data: Buffer<u8>,
+    data: ManuallyDrop<Buffer<u8>>,
     dtype: DType,
     device: KpackDevice,
+    arena: Option<Arc<graph::Arena>>, // where the memory goes back to, instead of the pool
+}
+
+impl std::fmt::Debug for KpackStorage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KpackStorage({:?}, {:?})", self.dtype, self.data)
+    }
+}
+
+impl Drop for KpackStorage {
+    fn drop(&mut self) {
+        // SAFETY: nobody has the memory after this.
+        let data = unsafe { ManuallyDrop::take(&mut self.data) };
+        if let Some(arena) = &self.arena {
+            arena.give_back(data);
+        }
+    }
 }
 
 impl KpackDevice {
@@ -76,10 +96,20 @@ impl KpackDevice {
 
 impl KpackStorage {
     pub fn new(data: Buffer<u8>, dtype: DType, device: &KpackDevice) -> Self {
+        Self::of(data, dtype, device, None)
+    }
+
+    fn of(
+        data: Buffer<u8>,
+        dtype: DType,
+        device: &KpackDevice,
+        arena: Option<Arc<graph::Arena>>,
+    ) -> Self {
         KpackStorage {
-            data,
+            data: ManuallyDrop::new(data),
             dtype,
             device: device.clone(),
+            arena,
         }
     }
 
@@ -325,6 +355,7 @@ impl BackendStorage for KpackStorage {
     }
 
     fn to_cpu_storage(&self) -> Result<CpuStorage> {
+        self.device.refuse_to_record("gives numbers to the host")?;
         Ok(download! { self,
             U8: u8 = 0;
             U32: u32 = 0;

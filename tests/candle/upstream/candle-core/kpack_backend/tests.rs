@@ -486,3 +486,80 @@ fn gpus_of_two_processes_add_up() -> Result<()> {
     }
     Ok(())
 }
+
+/// A test by itself in a process: no other one uses the GPU meanwhile.
+fn alone(name: &str, work: impl FnOnce(&Device) -> Result<()>) -> Result<()> {
+    const ALONE: &str = "KPACK_TEST_ALONE";
+
+    if std::env::var_os(ALONE).is_some() {
+        return work(&Device::new_kpack(0)?);
+    }
+    let ran = Command::new(std::env::current_exe()?)
+        .args(["--exact", &format!("kpack_backend::tests::{name}")])
+        .env(ALONE, "1")
+        .output()?;
+    assert!(ran.status.success(), "{ran:?}");
+    Ok(())
+}
+
+#[test]
+fn recorded_work_is_launched_again_on_a_gpu() -> Result<()> {
+    alone("recorded_work_is_launched_again_on_a_gpu", |gpu| {
+        let x = numbers(60, gpu)?.reshape((3, 20))?;
+        let w = numbers(20 * 8, gpu)?.reshape((8, 20))?.t()?;
+        let work = |x: &Tensor| {
+            let y = (x.matmul(&w)?.affine(0.5, -1.)?.tanh()? + 1.)?;
+            let most = y.max_keepdim(1)?;
+            y.broadcast_div(&most)?.t()?.contiguous()
+        };
+        let (mut graph, y) = gpu.as_kpack_device()?.record(|| work(&x))?;
+        for round in 0..3 {
+            let next = (numbers(60, gpu)?.reshape((3, 20))? * (0.1 + round as f64))?;
+            x.slice_set(&next, 0, 0)?;
+            graph.launch()?;
+            assert_eq!(held(y.clone())?, held(work(&next)?)?);
+        }
+        // Its memory is its own.
+        let before = held(y.clone())?;
+        let others: Vec<_> = (0..8)
+            .map(|_| y.ones_like())
+            .collect::<Result<_>>()?;
+        assert_eq!(held(y.clone())?, before);
+        drop((graph, others));
+        assert_eq!(held(y)?, before);
+        Ok(())
+    })
+}
+
+#[test]
+fn what_is_not_recorded_is_refused_on_a_gpu() -> Result<()> {
+    alone("what_is_not_recorded_is_refused_on_a_gpu", |gpu| {
+        let device = gpu.as_kpack_device()?;
+        let x = numbers(60, gpu)?;
+        let refused = |said: Result<()>, why: &str| {
+            let said = said.unwrap_err().to_string();
+            assert!(said.contains(why), "{said}");
+        };
+        let recorded = |work: &dyn Fn() -> Result<Tensor>| device.record(work).map(|_| ());
+        refused(recorded(&|| Tensor::new(1f32, gpu)), "from the host");
+        refused(
+            recorded(&|| {
+                x.to_vec1::<f32>()?;
+                Ok(x.clone())
+            }),
+            "to the host",
+        );
+        refused(recorded(&|| device.record(|| x.exp()).map(|it| it.1)), "records already");
+        let mut rows = 0;
+        let other = device.record(|| {
+            rows += 1;
+            x.narrow(0, 0, rows)?.exp()
+        });
+        refused(other.map(|_| ()), "the same work");
+        // After all that it records.
+        let (mut graph, y) = device.record(|| x.exp())?;
+        graph.launch()?;
+        assert_eq!(held(y)?, held(x.exp()?)?);
+        Ok(())
+    })
+}

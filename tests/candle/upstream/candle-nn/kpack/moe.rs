@@ -4,7 +4,7 @@ use candle::kpack_backend::{launch, KpackDevice};
 use candle::op::BackpropOp;
 use candle::quantized::kpack::quantize_rows;
 use candle::quantized::{GgmlDType, QTensor};
-use candle::{DType, KpackStorage, Result, Storage, Tensor};
+use candle::{DType, Result, Storage, Tensor};
 
 /// What all three products take.
 struct Experts<'a> {
@@ -70,11 +70,7 @@ impl<'a> Experts<'a> {
         dtype: DType,
         padded: Option<usize>,
     ) -> Result<Tensor> {
-        let data = self
-            .device
-            .stream()
-            .alloc(self.m * self.n * dtype.size_in_bytes())?;
-        let out = KpackStorage::new(data, dtype, self.device);
+        let out = self.device.alloc(self.m * self.n, dtype)?;
         let (device, rows, factors, to) = (self.device, self.rows, self.factors, out.ptr(0));
         let sizes = [self.experts, self.topk, self.m, self.n, self.k];
         let sizes: Vec<_> = sizes
