@@ -54,6 +54,7 @@ fn compare(ours: &[Vec<f32>], name: &str) -> Result<()> {
 }
 
 fn main() -> Result<()> {
+    let began = Instant::now();
     let args: Vec<String> = std::env::args().collect();
     let [_, device, model, out, references @ ..] = &args[..] else {
         panic!("usage: llama cpu|gpu MODEL.gguf LOGITS [REFERENCE...] <TEXTS");
@@ -66,7 +67,7 @@ fn main() -> Result<()> {
     let content = Content::read(&mut file)?;
     let mut model = ModelWeights::from_gguf(content, &mut file, &device)?;
     let (mut all, mut expected) = (Vec::new(), 0);
-    let (mut seconds, mut steps) = (0f64, 0);
+    let (mut seconds, mut steps, mut first) = (0f64, 0, None);
 
     for (number, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line?;
@@ -82,6 +83,7 @@ fn main() -> Result<()> {
             let input = Tensor::new(feed.as_slice(), &device)?.unsqueeze(0)?;
             let logits = model.forward(&input, at)?.squeeze(0)?.to_vec1::<f32>()?;
 
+            first.get_or_insert(began.elapsed());
             // Kernels load during the first text; a prompt's first step is another work.
             if number > 0 && step > 0 {
                 seconds += start.elapsed().as_secs_f64();
@@ -100,6 +102,9 @@ fn main() -> Result<()> {
     file.flush()?;
     println!("tokens {}", all.len());
     println!("expected_tokens {expected}");
+    if let Some(first) = first {
+        println!("seconds_to_first_token {:.3}", first.as_secs_f64());
+    }
     if steps > 0 {
         println!("tokens_a_second {:.1}", steps as f64 / seconds);
     }
