@@ -12,7 +12,7 @@ here:
   a second time for Kpack: an arm of a match, a variant of an enum, an item.
 - ADDED has what is not a copy, and the text that it goes before.
 - What the flash attentions have of CUDA goes behind their feature `cuda`, which is
-  on unless it is turned off.
+  on unless it is turned off; so does what an example has of NCCL.
 
 All of it is behind the feature `kpack`. A rule that finds nothing is an error. A
 match without a `_` arm that the rules miss is one for the compiler: it wants an
@@ -187,6 +187,87 @@ EXPERTS = {
     "moe_gemm_gguf": "input, weights, topk_weights, sorted_token_ids, experts_ids, topk, is_prefill, dtype",
 }
 
+# The example over several GPUs: what there is in place of NCCL. A line of these goes behind `cuda`.
+MULTIPROCESS = f"{EXAMPLES}/examples/llama_multiprocess"
+OF_NCCL = {
+    "main.rs": (r"use cudarc::driver::safe::CudaDevice;", r"use cudarc::nccl::safe::\{Comm, Id\};",
+                r"let id = if rank == 0 \{", r"let device = CudaDevice::new\(rank\)\?;",
+                r"let comm = match Comm::from_rank\(", r"if rank == 0 \{\n +std::fs::remove_file",
+                r"let device = Device::new_cuda\(rank\)\?;"),
+    "model.rs": (r"use cudarc::nccl::safe::\{Comm, ReduceOp\};",),
+}
+NOT_CUDA = '#[cfg(not(feature = "cuda"))]'
+OF_COMM = [
+    ("main.rs", "mod model;", f"""{NOT_CUDA}
+use candle::kpack_backend::{{Comm, Gather}};
+
+"""),
+    ("model.rs", "use std::rc::Rc;", f"""{NOT_CUDA}
+use candle::kpack_backend::Comm;
+"""),
+    ("model.rs", '    #[cfg(feature = "cuda")]\n    fn cuda_fwd(', f"""\
+    {NOT_CUDA}
+    fn kpack_fwd(&self, s: &candle::KpackStorage, l: &Layout) -> Result<(candle::KpackStorage, Shape)> {{
+        self.comm.kpack_fwd(s, l)
+    }}
+
+"""),
+    ("main.rs", '    println!("Rank {rank:?} spawned");', f"""\
+    {NOT_CUDA}
+    let device = Device::new_kpack(rank)?;
+    {NOT_CUDA}
+    let comm = {{
+        let gather = gather(rank, num_shards, &comm_file)?;
+        Rc::new(Comm::open(device.as_kpack_device()?, rank, num_shards, gather)?)
+    }};
+"""),
+    ("main.rs", "fn main() -> Result<()> {", f"""\
+/// Carries what the ranks tell each other, by rank 0, whose port is in the file.
+{NOT_CUDA}
+fn gather(rank: usize, ranks: usize, file: &std::path::Path) -> Result<Box<Gather>> {{
+    use std::io::Read;
+    use std::net::{{TcpListener, TcpStream}};
+
+    let mut peers = vec![];
+    if rank == 0 {{
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let whole = file.with_extension("whole");
+        std::fs::write(&whole, listener.local_addr()?.port().to_string())?;
+        std::fs::rename(&whole, file)?;
+        for _ in 1..ranks {{
+            let (mut peer, mut number) = (listener.accept()?.0, [0u8]);
+            peer.read_exact(&mut number)?;
+            peers.push((number[0], peer));
+        }}
+        peers.sort_by_key(|(number, _)| *number);
+        std::fs::remove_file(file)?;
+    }} else {{
+        while !file.exists() {{
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }}
+        let port: u16 = std::fs::read_to_string(file)?.parse()?;
+        let mut peer = TcpStream::connect(("127.0.0.1", port))?;
+        peer.write_all(&[rank as u8])?;
+        peers.push((0, peer));
+    }}
+    Ok(Box::new(move |mine, all| {{
+        let (own, others) = all.split_at_mut(mine.len());
+        if rank == 0 {{
+            own.copy_from_slice(mine);
+            for ((_, peer), place) in peers.iter_mut().zip(others.chunks_mut(mine.len())) {{
+                peer.read_exact(place)?;
+            }}
+            peers.iter_mut().try_for_each(|(_, peer)| peer.write_all(all))
+        }} else {{
+            peers[0].1.write_all(mine)?;
+            peers[0].1.read_exact(all)
+        }}
+    }}))
+}}
+
+"""),
+]
+
 OF_FLASH = 'default = ["cuda"]\ncuda = ["candle/cuda"]\nkpack = ["candle/kpack"]\n'
 MANIFESTS = {
     "candle-core": ('kpack = ["dep:kpack"]\n', """
@@ -199,7 +280,14 @@ optional = true
     FLASH: (OF_FLASH, ""),
     FLASH_V3: (OF_FLASH, ""),
     TRANSFORMERS: ('kpack = ["candle/kpack", "candle-nn/kpack"]\n', ""),
-    EXAMPLES: ('kpack = ["candle/kpack", "candle-nn/kpack", "candle-transformers/kpack"]\n', ""),
+    EXAMPLES: ("""kpack = ["candle/kpack", "candle-nn/kpack", "candle-transformers/kpack", "candle-flash-attn?/kpack"]
+kpack-flash-attn = ["kpack", "dep:candle-flash-attn"]
+""", """
+[[example]]
+name = "llama_multiprocess_kpack"
+path = "examples/llama_multiprocess/main.rs"
+required-features = ["kpack-flash-attn"]
+"""),
 }
 
 
@@ -413,6 +501,16 @@ def patch(folder, kpack):
         edit(folder, name, arms)
     for name, anchor, ours in ADDED:
         edit(folder, name, added(anchor, ours))
+    edit(folder, f"{EXAMPLES}/Cargo.toml", replaced(
+        r"^\[dependencies\.candle-flash-attn\]\n", r"\g<0>default-features = false\n"))
+    edit(folder, f"{EXAMPLES}/Cargo.toml", replaced(
+        r"^cuda = \[\n", r'\g<0>    "candle-flash-attn?/cuda",\n'))
+    for name, lines in OF_NCCL.items():
+        for line in lines:
+            edit(folder, f"{MULTIPROCESS}/{name}", replaced(
+                rf"^( *)({line})", r'\1#[cfg(feature = "cuda")]\n\1\2'))
+    for name, anchor, ours in OF_COMM:
+        edit(folder, f"{MULTIPROCESS}/{name}", added(anchor, ours))
     for name, kind, n, call in OPERATIONS:
         edit(folder, name, operation(kind, n, call))
     for name in (FLASH, FLASH_V3):
