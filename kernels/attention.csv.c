@@ -6,10 +6,12 @@
  * and h_k, then s.grid[2] = b; joining by total_q and h. room: blocks that a
  * compute unit works on at once; split_keys: the fewest keys of a split;
  * cluster_keys: the same for splits in a cluster, 0 for no clusters;
- * shared_keys: the same for clusters' blocks that share a compute unit. From
- * sm_80 on K and V are in dynamic shared memory, except for wide heads; a block
- * for many queries takes 32 of a wide head. Both forms of a kernel have the
- * same rows.
+ * shared_keys: the same for clusters' blocks that share a compute unit;
+ * group_rows: rows of the heads that share a head of K for a block along y, 0
+ * if each block loops over them; rounds: 1 if a grid of one block for each
+ * compute unit is faster than one of all tiles. From sm_80 on K and V are in
+ * dynamic shared memory, except for wide heads; a block for many queries takes
+ * 32 of a wide head. Both forms of a kernel have the same rows.
  */
 #include "../src/base/sm_table.h"
 
@@ -63,24 +65,25 @@ int main(void)
 {
     puts("kernel,target,block_x,grid_x_counts,grid_x_each,grid_x_loops,"
          "grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,room,"
-         "split_keys,cluster_keys,shared_keys");
+         "split_keys,cluster_keys,shared_keys,group_rows,rounds");
     print_nvidia("attention2_decode_*_576*",
-                 "128,splits,1,1,heads of K,1,1,0,2,64,0,0");
-    puts("attention2_decode_*_576*,,128,splits,1,1,heads of K,1,1,0,1,64,0,0");
+                 "128,splits,1,1,heads of K,1,1,0,2,64,0,0,0,0");
+    puts("attention2_decode_*_576*,,128,splits,1,1,heads of K,1,1,0,1,64,0,0,"
+         "0,0");
     /* cluster_keys are those that a block's warps hold at once; clusters are
      * tuned on sm_90 */
     for (int d = 64; d <= 256; d *= 2)
         printf("attention*_decode_*_%d,sm_90,128,splits,1,1,heads of K,1,1,0,2,"
-               "%d,%d,%d\n",
-               d, d == 256 ? 64 : 128, 8192 / d, d == 256 ? 160 : 320);
+               "%d,%d,%d,16,0\n",
+               d, 65536 / d, 8192 / d, d == 256 ? 160 : 320);
     /* a head of 256 is work enough for a split of fewer keys */
     print_nvidia("attention*_decode_*_256",
-                 "128,splits,1,1,heads of K,1,1,0,3,64,0,0");
+                 "128,splits,1,1,heads of K,1,1,0,2,64,0,0,16,0");
     print_nvidia("attention*_decode_*",
-                 "128,splits,1,1,heads of K,1,1,0,3,256,0,0");
-    puts("attention*_decode_*,,128,splits,1,1,heads of K,1,1,0,2,256,0,0");
-    puts("attention*_join_*,,256,rows,1,1,heads,1,1,0,0,0,0,0");
-    puts("attention2_*_576,,256,rows,32,1,heads,1,1,0,1,0,0,0");
+                 "128,splits,1,1,heads of K,1,1,0,2,256,0,0,16,0");
+    puts("attention*_decode_*,,128,splits,1,1,heads of K,1,1,0,2,256,0,0,0,0");
+    puts("attention*_join_*,,256,rows,1,1,heads,1,1,0,0,0,0,0,0,0");
+    puts("attention2_*_576,,256,rows,32,1,heads,1,1,0,1,0,0,0,0,0");
     for (EACH(i, targets)) {
         const int has_groups = strcmp(targets[i].name, "sm_90") == 0;
 
@@ -88,12 +91,13 @@ int main(void)
             for (EACH(m, by_warps)) {
                 const struct many *at = &(has_groups ? by_groups : by_warps)[m];
 
-                printf("%s_%s_%d,%s,%d,rows,%d,1,heads,1,1,%d,1,0,0,0\n",
+                printf("%s_%s_%d,%s,%d,rows,%d,1,heads,1,1,%d,1,0,0,0,0,%d\n",
                        forms[j / 2], types[j % 2], at->d, targets[i].name,
-                       at->threads, at->queries, at->shared_nbytes);
+                       at->threads, at->queries, at->shared_nbytes,
+                       has_groups && at->d < 256);
             }
     }
-    puts("attention*,,256,rows,128,1,heads,1,1,0,2,0,0,0");
-    puts("set_rows_*,,256,elements,256,1,none,0,0,0,0,0,0,0");
+    puts("attention*,,256,rows,128,1,heads,1,1,0,2,0,0,0,0,0");
+    puts("set_rows_*,,256,elements,256,1,none,0,0,0,0,0,0,0,0,0");
     return 0;
 }

@@ -13,9 +13,9 @@
  * d, which is a multiple of 8. attention_* is for many queries, and takes 128
  * of one head in a block; attention_decode_* is for few, and takes 16 of all
  * heads that share one of K, over one of `splits` parts of the keys. With more
- * than one split attention_join_* follows; or, on sm_90 and of K and V that are
- * not in blocks, the splits are the blocks of a cluster along x, up to 8, which
- * join their results and need no workspace.
+ * than one split attention_join_* follows; or, on sm_90 and for heads up to
+ * 256, the splits are the blocks of a cluster along x, up to 8, which join
+ * their results and need no workspace.
  *
  * attention2_* are the same for the second form of the argument, which has
  * sinks, a mask and a width of V; attention2_join_* follows them. The kernels
@@ -23,15 +23,15 @@
  * one head in a block, without clusters.
  *
  * Grids: x over queries / 128 (of wide heads / 32), y over heads, z over b, 256
- * threads; x over splits, y over heads of K, z over b, 128 threads; x over
- * total_q, y over heads, any block of whole groups of 32 threads. Smaller grids
- * loop. On NVIDIA's the first are fast with the recommended launch's threads
- * and LDS alone, but for wide heads, which need no LDS of it.
+ * threads; x over splits, y over heads of K times their rows / 16 (on AMD GPUs
+ * and for wide heads y over heads of K), z over b, 128 threads; x over total_q,
+ * y over heads, any block of whole groups of 32 threads. Smaller grids loop. On
+ * NVIDIA's the first need the recommended threads and LDS, but for wide heads.
  *
  * Tensors need no more alignment than an element's, blocks of 32 that of two
  * bytes. Nothing is read beside the rows that lengths, windows and the block
  * table name, and nothing is written beside o, lse and partial. K and V in
- * blocks are rounded to the kernel's type first.
+ * blocks are rounded to the kernel's type first, up to 256 on sm_80 to f16.
  *
  * Scores are summed in f32, and so are results; exponentials are cut off to the
  * kernel's type before they are multiplied with V (score_layout.h). All sums
@@ -93,20 +93,19 @@ DEV void prefill(const AttentionArgs &a)
 #endif
     attention<T, D, Form>(a);
 }
-/* as many blocks on a multiprocessor as LDS has room for */
+/* registers for two blocks on a multiprocessor: a third would cost spills */
 #if KPK_SM >= 80
-#define DECODE_BOUNDS(D, ...)                                                  \
-    __launch_bounds__(128, (__VA_ARGS__::block_elems) > 1 || D >= 256 ? 2 : 3)
+#define DECODE_BOUNDS __launch_bounds__(128, 2)
 #else
-#define DECODE_BOUNDS(D, ...) __launch_bounds__(128)
+#define DECODE_BOUNDS __launch_bounds__(128)
 #endif
 template <typename T, u32 D, class Form, class Format>
 DEV void decode(const AttentionArgs &a)
 {
     meet_launches();
 #if KPK_SM >= 80
-    if constexpr (is_same<Format, PlainFormat<T>>::value && D <= 256)
-        return attend_decode<T, D, Form>(a);
+    if constexpr (D <= 256)
+        return attend_decode<T, D, Form, Format>(a);
 #endif
     attention_decode<T, D, Format, Form>(a);
 }
@@ -123,8 +122,8 @@ DEV void decode(const AttentionArgs &a)
         prefill<T, D, Form>(first);                                            \
     }
 #define DECODE(name, Args, Form, first, T, D, suffix, ...)                     \
-    extern "C" __global__ DECODE_BOUNDS(                                       \
-        D, __VA_ARGS__) void name##_decode_##T##_##D##suffix(Args args)        \
+    extern "C" __global__ DECODE_BOUNDS void name##_decode_##T##_##D##suffix(  \
+        Args args)                                                             \
     {                                                                          \
         decode<T, D, Form, __VA_ARGS__>(first);                                \
     }

@@ -4,10 +4,11 @@
  * and a part of the keys; one for many queries takes 128 rows and all keys. The
  * first is for as few rows as one block has, for one query of any number of
  * heads, and for some more where the others would leave most of the device
- * idle. For a wide head a block for many queries takes 32 rows; if the queries
- * fill at most a quarter of it, they are decoded, however many heads share one
- * of K. Keys are split until the device is full, but not into parts that take
- * less time than a launch. On targets with clusters few splits form a cluster.
+ * idle: on NVIDIA's GPUs for as many rows as one round of blocks takes. For a
+ * wide head a block for many queries takes 32 rows; if the queries fill at most
+ * a quarter of it, they are decoded, however many heads share one of K. Keys
+ * are split until the device is full, but not into parts that take less time
+ * than a launch. On targets with clusters few splits form a cluster.
  */
 #include "attention_plan.h"
 
@@ -21,6 +22,9 @@ enum { DECODE_ROWS = 16, MANY_ROWS = 128, MOST_DECODE_ROWS = 64 };
 enum { WIDE_MANY_ROWS = 32, WIDE_DECODE_QUERIES = 8 };
 /* columns that a warp of a cluster rounds to blocks at once */
 enum { QUANTIZED_D = 64 };
+/* Of a device's places for workgroups, clusters of three and more find so many:
+ * their blocks are of one group of multiprocessors. */
+enum { CLUSTERED_PERCENT = 85 };
 enum { MOST_CLUSTER = 8, MOST_SPLITS = 128, MOST_GRID_Z = 65535 };
 /* greatest d in the first form; greatest d and d_v in any kernel */
 enum { FIRST_D = 256, MOST_D = 576, MOST_D_V = 512 };
@@ -159,7 +163,8 @@ struct choice {
     const char *target;
     const kpk_attention2_args *all;
     const kpk_attention_args *a; /* the part of the first form */
-    int64_t room, split_keys, cluster_keys, shared_keys;
+    int64_t room, split_keys, cluster_keys, shared_keys, group_rows, rounds;
+    uint64_t tiles; /* workgroups for the rows of a head of K */
 };
 
 /* Columns of the table's row for a kernel on the target. */
@@ -172,7 +177,9 @@ static kpk_status read_row(struct choice *c, const char *name)
     } wanted[] = {{"room", &c->room},
                   {"split_keys", &c->split_keys},
                   {"cluster_keys", &c->cluster_keys},
-                  {"shared_keys", &c->shared_keys}};
+                  {"shared_keys", &c->shared_keys},
+                  {"group_rows", &c->group_rows},
+                  {"rounds", &c->rounds}};
     size_t table, row, column;
     const kpk_number *cells;
     kpk_status st = kpk_module_find_table(c->module, "attention", &table);
@@ -187,7 +194,30 @@ static kpk_status read_row(struct choice *c, const char *name)
         if (st == KPK_OK)
             *wanted[i].to = cells[column].i;
     }
+    c->tiles = c->group_rows
+                   ? div_up((uint64_t)c->a->seqlen_q * c->a->h / c->a->h_k,
+                            (uint64_t)c->group_rows)
+                   : 1;
+    c->tiles = most(c->tiles, 1);
     return st;
+}
+
+/* Names a kernel, of sizeof(plan.kernel), and reads its row. */
+static kpk_status read_kernel(struct choice *c, bool decode,
+                              kpk_attention_type type,
+                              kpk_attention_cache cache, char *name)
+{
+    const uint32_t width = width_of(c->all);
+
+    snprintf(name, sizeof(((kpk_attention_plan *)0)->kernel),
+             "attention%s_%s%s_%d%s", is_first_form(c->all) ? "" : "2",
+             decode ? "decode_" : "", type_names[type],
+             width <= 64        ? 64
+             : width <= 128     ? 128
+             : width <= FIRST_D ? FIRST_D
+                                : MOST_D,
+             cache_names[cache]);
+    return read_row(c, name);
 }
 
 static kpk_status shape_of(const struct choice *c, const char *kernel,
@@ -204,10 +234,12 @@ static kpk_status shape_of(const struct choice *c, const char *kernel,
     return st;
 }
 
-static bool decodes(const kpk_attention2_args *args, kpk_attention_cache cache,
+/* c: with the row of the decoding kernel */
+static bool decodes(const struct choice *c, kpk_attention_cache cache,
                     uint32_t units)
 {
-    const kpk_attention_args *a = &args->base;
+    const kpk_attention2_args *const args = c->all;
+    const kpk_attention_args *const a = c->a;
     const uint64_t rows = (uint64_t)a->seqlen_q * (a->h / a->h_k);
     const uint64_t blocks =
         (uint64_t)a->b * a->h *
@@ -215,7 +247,9 @@ static bool decodes(const kpk_attention2_args *args, kpk_attention_cache cache,
 
     return cache != KPK_ATTENTION_SAME || rows <= DECODE_ROWS ||
            (is_wide(args) && a->seqlen_q <= WIDE_DECODE_QUERIES) ||
-           a->seqlen_q == 1 || (rows <= MOST_DECODE_ROWS && blocks < units);
+           a->seqlen_q == 1 ||
+           (c->group_rows ? (uint64_t)a->b * a->h_k * c->tiles <= units
+                          : rows <= MOST_DECODE_ROWS && blocks < units);
 }
 
 /* The most parts of so many keys at least. */
@@ -247,9 +281,11 @@ static uint64_t splits_in(const struct choice *c, uint64_t splits,
 static void split_keys(const struct choice *c, uint32_t units,
                        uint64_t workspace_nbytes, kpk_attention_plan *plan)
 {
-    const uint64_t blocks = most((uint64_t)c->a->b * c->a->h_k, 1);
+    const uint64_t blocks = most((uint64_t)c->a->b * c->a->h_k * c->tiles, 1);
     const uint64_t all = (uint64_t)c->room * units / blocks;
     const uint64_t alone = units / blocks;
+    const uint64_t most_of_all =
+        (uint64_t)c->room * units * CLUSTERED_PERCENT / 100 / blocks;
     const bool clusters = c->cluster_keys > 0;
     const uint64_t splits =
         splits_in(c, least(clusters ? alone : all, parts_of(c, c->split_keys)),
@@ -259,11 +295,25 @@ static void split_keys(const struct choice *c, uint32_t units,
     if (clusters) {
         cluster =
             least(alone, div_up(seen_keys(c->a), (uint64_t)c->cluster_keys));
-        cluster = most(cluster, least(all, parts_of(c, c->shared_keys)));
+        cluster = most(cluster, least(all < 3 ? all : most(most_of_all, 2),
+                                      parts_of(c, c->shared_keys)));
         cluster = most(least(cluster, MOST_CLUSTER), 1);
     }
     plan->cluster = splits <= cluster ? (uint32_t)cluster : 1;
     plan->splits = (uint32_t)most(splits, plan->cluster);
+}
+
+/* A grid of no more workgroups than the device has compute units: each makes
+ * some tiles, and brings its next tile's K while it stores the last. */
+static void go_round(kpk_shape *shape, uint32_t units)
+{
+    const uint64_t all =
+        (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2];
+
+    if (all > units) {
+        shape->grid[0] = units;
+        shape->grid[1] = shape->grid[2] = 1;
+    }
 }
 
 kpk_status kpk_attention2_choose_for(const kpk_module *module,
@@ -281,31 +331,31 @@ kpk_status kpk_attention2_choose_for(const kpk_module *module,
     kpk_attention_plan plan;
     kpk_status st = check_args(module, (int)type, (int)cache, all, out);
     const char *form;
-    bool decode;
+    bool decode = true;
 
     if (st != KPK_OK)
         return st;
     c.a = args = &all->base;
     c.target = kpk_i_target_of_rows(module, target, name);
     memset(&plan, 0, sizeof(plan));
-    decode = decodes(all, cache, units);
     form = is_first_form(all) ? "" : "2";
-    snprintf(plan.kernel, sizeof(plan.kernel), "attention%s_%s%s_%d%s", form,
-             decode ? "decode_" : "", type_names[type],
-             width_of(all) <= 64        ? 64
-             : width_of(all) <= 128     ? 128
-             : width_of(all) <= FIRST_D ? FIRST_D
-                                        : MOST_D,
-             cache_names[cache]);
     plan.splits = plan.cluster = 1;
-    st = read_row(&c, plan.kernel);
+    st = read_kernel(&c, decode, type, cache, plan.kernel);
+    if (st == KPK_OK && !decodes(&c, cache, units)) {
+        decode = false;
+        st = read_kernel(&c, decode, type, cache, plan.kernel);
+    }
     if (st == KPK_OK && decode) {
         split_keys(&c, units, workspace_nbytes, &plan);
         plan.quantizes = plan.cluster > 1 && width_of_v(all) % QUANTIZED_D == 0;
     }
     if (st == KPK_OK)
         st = shape_of(&c, plan.kernel, decode ? plan.splits : args->seqlen_q,
-                      decode ? args->h_k : args->h, args->b, &plan.shape);
+                      decode ? args->h_k * c.tiles : args->h, args->b,
+                      &plan.shape);
+    if (st == KPK_OK && c.rounds &&
+        all_rows(args) == (uint64_t)args->b * args->seqlen_q)
+        go_round(&plan.shape, units);
     if (st == KPK_OK && plan.splits > plan.cluster) {
         plan.workspace_nbytes = workspace_of(all, plan.splits);
         snprintf(plan.join, sizeof(plan.join), "attention%s_join_%s", form,

@@ -120,7 +120,7 @@ static size_t cache_nbytes(enum cache cache, enum kt_type type, size_t n)
                           : (n + 31) / 32 * blocks[cache].nbytes;
 }
 
-/* Element i, rounded to the kernel's type as the kernel does. */
+/* Element i, rounded to a type as the kernel does. */
 static double cached(enum cache cache, enum kt_type type, const uint8_t *data,
                      size_t i)
 {
@@ -153,6 +153,20 @@ struct run {
     uint8_t *mask;
     int64_t mask_row, mask_head, mask_batch;
 };
+
+/* The number of an NVIDIA target; 0 on AMD. */
+static unsigned sm_of(const struct kt *t)
+{
+    unsigned n = 0;
+
+    return sscanf(t->target, "%*[a-z]_%u", &n) == 1 ? n : 0;
+}
+
+/* The type to which K and V in blocks are rounded. */
+static enum kt_type cached_type(const struct run *r)
+{
+    return sm_of(r->t) >= 80 && r->kind->d <= 256 ? KT_F16 : r->row->a;
+}
 
 static void set_lengths(struct run *r)
 {
@@ -380,6 +394,7 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
 {
     const struct problem *p = r->p;
     const enum kt_type type = r->row->a;
+    const enum kt_type kept = r->kind->cache ? cached_type(r) : type;
     const uint32_t h_k = head / (p->h / p->h_k), n = p->nk[b];
     const int64_t position = (int64_t)row + n - p->nq[b];
     const double eps = (double)kt_eps(KT_F32);
@@ -400,7 +415,7 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
             continue;
         for (uint32_t e = 0; e < p->d; e++) {
             const double product =
-                q[e] * cached(r->kind->cache, type, r->data[1],
+                q[e] * cached(r->kind->cache, kept, r->data[1],
                               k_at(r, &r->k, b, key, h_k, e));
 
             v += product, abs += fabs(product);
@@ -447,7 +462,7 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
         if (!(weight > 0) && !isnan(weight))
             continue;
         for (uint32_t e = 0; e < width_of_v(p); e++) {
-            const double v = cached(r->kind->cache, type, r->data[2],
+            const double v = cached(r->kind->cache, kept, r->data[2],
                                     k_at(r, &r->v, b, key, h_k, e));
 
             out->value[e] += weight * v;
@@ -567,7 +582,8 @@ static bool launch(struct run *r, const unsigned grid[3], unsigned threads,
 /* Blocks from a cluster equal the rounded numbers of the same launch with
  * stored numbers.
  */
-static void check_blocks(struct run *r, kpk_attention2_args a, const void *got)
+static void check_blocks(struct run *r, kpk_attention2_args a, const void *got,
+                         size_t shared_nbytes)
 {
     const struct problem *p = r->p;
     struct kt *t = r->t;
@@ -577,7 +593,8 @@ static void check_blocks(struct run *r, kpk_attention2_args a, const void *got)
     uint8_t *want = kt_alloc(t, row_nbytes), *made = kt_alloc(t, nbytes + 1);
 
     a.base.o_q8_1 = kt_device(t, NULL, nbytes, 0);
-    if (!launch(r, (const unsigned[3]){p->splits, p->h_k, p->b}, 128, 0, &a))
+    if (!launch(r, (const unsigned[3]){p->splits, p->h_k, p->b}, 128,
+                shared_nbytes, &a))
         return;
     kt_read(t, made, a.base.o_q8_1, nbytes);
     for (uint32_t b = 0; b < p->b; b++)
@@ -766,7 +783,7 @@ static void run_with(struct kt *t, const struct kt_row *row,
         kt_read(t, got_lse, lse, nlse * 4);
     check_results(&r, old, got, got_lse, nlse);
     if (t->cluster && width_of_v(p) % 64 == 0)
-        check_blocks(&r, a, got);
+        check_blocks(&r, a, got, shared_nbytes);
 }
 
 /* Whether the splits of a problem may be a cluster. Only code for sm_90 and
@@ -776,9 +793,9 @@ static bool joins_in_clusters(const struct kind *kind, const struct problem *p,
 {
     kpk_attrs attrs;
 
-    return kind->decode && kind->cache == PLAIN && kind->d <= 256 &&
-           p->splits > 1 && p->splits <= 8 && !p->grid[0] &&
-           kpk_kernel_attrs(kernel, &attrs) == KPK_OK && attrs.waits;
+    return kind->decode && kind->d <= 256 && p->splits > 1 && p->splits <= 8 &&
+           !p->grid[0] && kpk_kernel_attrs(kernel, &attrs) == KPK_OK &&
+           attrs.waits;
 }
 
 /* By the fewest threads that the file's comment names, and as is recommended:
@@ -793,11 +810,13 @@ static void run_problem(struct kt *t, const struct kt_row *row,
     run_with(t, row, p, kind->decode ? 128 : 256, 0);
     if (kpk_kernel_get(t->inst, t->symbol, &kernel) != KPK_OK)
         return;
-    if (kpk_kernel_shape(kernel, 1, 1, &shape) == KPK_OK && shape.shared_nbytes)
+    if (kpk_kernel_shape(kernel, 1, 1, &shape) != KPK_OK)
+        return;
+    if (shape.shared_nbytes)
         run_with(t, row, p, shape.block[0], shape.shared_nbytes);
     if (joins_in_clusters(kind, p, kernel)) {
         t->cluster = p->splits;
-        run_with(t, row, p, 128, 0);
+        run_with(t, row, p, shape.block[0], shape.shared_nbytes);
         t->cluster = 0;
     }
 }
@@ -939,6 +958,9 @@ static void run_decode(struct kt *t, const struct kt_row *row)
     p = plain("pages, more splits than tiles, causal", kind, 3, 2 * tile + 2);
     p.b = 3, p.nq[1] = 3, p.nk[1] = 1, p.nq[2] = 3, p.nk[2] = 40, p.right = 0;
     p.h = 4, p.h_k = 2, p.page = 32, p.splits = 5, p.grid[0] = p.grid[2] = 2;
+    run_problem(t, row, &p);
+    p = plain("a workgroup for some rows", kind, 7, tile + 30);
+    p.h = 6, p.h_k = 2, p.right = 0, p.grid[1] = 4, p.scale_of_q = 40;
     run_problem(t, row, &p);
     if (kind->cache != PLAIN)
         return;

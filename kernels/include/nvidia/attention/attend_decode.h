@@ -2,25 +2,36 @@
  * attend_decode.h - attention of few queries over many keys on sm_80 and later
  *
  * A workgroup computes 16 rows, from all query heads of one K head, over a part
- * of the keys. Each of its 4 warps takes every fourth 4 KiB of K and of V and
- * copies them to LDS by cp.async, two stages ahead, without waiting for other
- * warps. At the end the warps' results are joined.
+ * of the keys. Each of its 4 warps takes every fourth unit of K and of V, of 4
+ * KiB or of 16 keys in blocks, and copies them to LDS by cp.async, some units
+ * ahead, without waiting for other warps. At the end the warps' results are
+ * joined.
  */
 #pragma once
 
-#include "nvidia/attention/attend_warp.h"
+#include "nvidia/attention/attend_blocks.h"
 #include "nvidia/copy/ring.h"
 #if KPK_SM >= 90
 #include "nvidia/attention/attend_cluster.h"
 #endif
 
-template <typename T, u32 D, class Form> struct AttendDecode {
-    static constexpr u32 warps = 4, slots = 3;
-    static constexpr u32 unit_nbytes = 4096, keys = unit_nbytes / (D * 2);
-    static constexpr u32 lds_nbytes = warps * slots * unit_nbytes;
-    static constexpr u32 cols = 128; /* columns of results joined at once */
-    typedef AttendWarp<T, D, keys, true, false, Form> Warp;
+/* What computes in a warp. */
+template <typename T, u32 D, class Form, class Format> struct DecodeWarp {
+    typedef AttendBlocks<T, D, Format, Form> type;
+};
+template <typename T, u32 D, class Form>
+struct DecodeWarp<T, D, Form, PlainFormat<T>> {
+    typedef AttendWarp<T, D, 2048 / D, true, false, Form> type;
+};
+
+template <typename T, u32 D, class Form, class Format> struct AttendDecode {
+    typedef typename DecodeWarp<T, D, Form, Format>::type Warp;
     typedef typename Warp::Rows Rows;
+    static constexpr u32 warps = 4, keys = Warp::keys;
+    static constexpr u32 most_nbytes = 48 * 1024;
+    static constexpr u32 fit = most_nbytes / (warps * Warp::unit_nbytes);
+    static constexpr u32 slots = fit < 9 ? fit : 9, ahead = slots - 1;
+    static constexpr u32 cols = 128; /* columns of results joined at once */
 
     static constexpr u32 across = D < cols ? D : cols;
 
@@ -28,7 +39,10 @@ template <typename T, u32 D, class Form> struct AttendDecode {
         RowParts<warps, 16, across> parts;
         RowParts<1, 16, across> block; /* for the cluster */
     };
-    static_assert(sizeof(Joined) <= lds_nbytes, "where the keys were");
+    static constexpr u32 ring_nbytes = slots * Warp::unit_nbytes;
+    static constexpr u32 lds_nbytes = warps * ring_nbytes > sizeof(Joined)
+                                          ? warps *ring_nbytes
+                                          : (u32)sizeof(Joined);
 
     static DEV_MEMBER void run(const AttentionArgs &a, u32 b, u32 head,
                                i32 first, u32 split, u8 *lds)
@@ -36,13 +50,15 @@ template <typename T, u32 D, class Form> struct AttendDecode {
         const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         const Sequence s(a, b);
         const Rows rows(a, s, head);
-        const AttendKeys k(a, s, b, head, a.k, a.k_batch, a.k_row, a.k_head);
-        const AttendKeys v(a, s, b, head, a.v, a.v_batch, a.v_row, a.v_head);
-        const bool aligned = k.is_aligned_to_16() && v.is_aligned_to_16();
+        const AttendKeys k(a, s, b, head, a.k, a.k_batch, a.k_row, a.k_head,
+                           Format());
+        const AttendKeys v(a, s, b, head, a.v, a.v_batch, a.v_row, a.v_head,
+                           Format());
+        const bool aligned = Warp::is_aligned(k, v);
         const i32 last = min_of(first + 16, rows.nrows) - 1;
         const KeySpan span = seen_by(s, rows.token(first), rows.token(last));
-        CopyRing<slots, unit_nbytes> ring((u32)__cvta_generic_to_shared(lds) +
-                                          warp * slots * unit_nbytes);
+        CopyRing<slots, Warp::unit_nbytes> ring(
+            (u32)__cvta_generic_to_shared(lds) + warp * ring_nbytes);
         constexpr i32 tile = (i32)(warps * keys);
         i32 at = span.first / tile, end = div_up_signed(span.end, tile);
         Warp w;
@@ -55,36 +71,41 @@ template <typename T, u32 D, class Form> struct AttendDecode {
         }
         const i32 key_end = end * tile;
         i32 key0 = at * tile + (i32)(warp * keys);
-        i32 copied = key0;
+        i32 k_next = key0, v_next = key0;
 
-        const auto copy = [&](const AttendKeys &rows_of, u32 d) {
+        /* K0 V0 K1 V1 ... */
+        const auto copy = [&](bool is_key) {
+            i32 &next = is_key ? k_next : v_next;
+
             ring.fill([&](u32 unit) {
-                if (copied < key_end)
-                    copy_lines<typename Warp::Lines, keys, 32>(
-                        unit, a, b, rows_of, d, aligned, copied, span, lane);
+                if (next < key_end)
+                    Warp::copy(unit, a, b, is_key ? k : v,
+                               is_key ? a.d : Form::d_v(a), aligned, next, span,
+                               lane);
             });
+            next += tile;
         };
 
         __syncthreads();
-        copy(k, a.d);
-        copy(v, Form::d_v(a));
+        UNROLL
+        for (u32 i = 0; i < ahead; i++)
+            copy(i % 2 == 0);
         w.begin(a, s, rows, b, first, ring.to_fill());
         NO_UNROLL
         for (; key0 < key_end; key0 += tile) {
             typename Warp::Scores x;
             typename Warp::Operands p;
 
-            ring.template wait<2>();
+            ring.template wait<ahead>();
             __syncwarp();
-            copied += tile;
-            copy(k, a.d);
+            copy(ahead % 2 == 0);
 
             const f32 factor = w.score(x, a, b, head, key0, ring.to_read());
 
             ring.release();
-            ring.template wait<2>();
+            ring.template wait<ahead>();
             __syncwarp();
-            copy(v, Form::d_v(a));
+            copy(ahead % 2 != 0);
             w.exponentials(x, factor);
             w.round(x, p);
             w.add_values(p, ring.to_read());
@@ -129,9 +150,12 @@ template <typename T, u32 D, class Form> struct AttendDecode {
             for (u32 i = 0; i < across / 4; i++) {
                 const u32 n = i / 2, row = lane / 4 + i % 2 * 8;
                 const f32 *from = w.o[c * across / 8 + n] + i % 2 * 2;
+                f32 *const to = &lds.parts.o[warp][row][Warp::column(n)];
 
-                store_pack(&lds.parts.o[warp][row][n * 8 + lane % 4 * 2],
-                           Pack<f32, 2>{{from[0], from[1]}});
+                if constexpr (Warp::columns_apart == 1)
+                    store_pack(to, Pack<f32, 2>{{from[0], from[1]}});
+                else
+                    to[0] = from[0], to[Warp::columns_apart] = from[1];
             }
             __syncthreads();
             each_result(w, a, rows, c, 0, 1, [&](u32 r, u32 col, i32 row) {
@@ -188,34 +212,29 @@ template <typename T, u32 D, class Form> struct AttendDecode {
     }
 };
 
-/* All queries of the heads that share a head of K, over a part of the keys. */
-template <typename T, u32 D, class Form>
+/* 16 rows of the queries of the heads that share a head of K, over a part of
+ * the keys. */
+template <typename T, u32 D, class Form, class Format>
 DEV void attend_decode(const AttentionArgs &a)
 {
-    typedef AttendDecode<T, D, Form> Block;
+    typedef AttendDecode<T, D, Form, Format> Block;
     __shared__ __attribute__((aligned(128))) u8 lds[Block::lds_nbytes];
+    const u32 tiles = max_of(div_up(a.seqlen_q * (a.h / a.h_k), 16u), 1u);
 
     NO_UNROLL
     for (u32 b = blockIdx.z; b < a.b; b += gridDim.z) {
         NO_UNROLL
-        for (u32 h = blockIdx.y; h < a.h_k; h += gridDim.y) {
+        for (u32 y = blockIdx.y; y < a.h_k * tiles; y += gridDim.y) {
             const Sequence s(a, b);
-            const i32 nrows = Queries<true>(a, s, h).nrows;
+            const u32 h = y / tiles;
+            const i32 row = (i32)(y % tiles * 16);
 
-#if KPK_SM >= 90
-            static_assert(sizeof(typename AttendOne<T, D, Form>::Lds) <=
-                              Block::lds_nbytes,
-                          "where the keys are");
-            if (attend_one<T, D, Form>(a, s, b, h, lds))
+            if (row >= Queries<true>(a, s, h).nrows)
                 continue;
-#endif
             NO_UNROLL
             for (u32 split = blockIdx.x; split < max_of(a.splits, 1u);
-                 split += gridDim.x) {
-                NO_UNROLL
-                for (i32 row = 0; row < nrows; row += 16)
-                    Block::run(a, b, h, row, split, lds);
-            }
+                 split += gridDim.x)
+                Block::run(a, b, h, row, split, lds);
         }
     }
 }

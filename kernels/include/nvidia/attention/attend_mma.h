@@ -58,7 +58,7 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
                            a.k_head);
         const AttendKeys v(a, s, b, key_head, a.v, a.v_batch, a.v_row,
                            a.v_head);
-        const bool aligned = k.is_aligned_to_16() && v.is_aligned_to_16();
+        const bool aligned = k.is_aligned() && v.is_aligned();
         const KeySpan span =
             seen_by(s, first, min_of(first + queries, rows.nrows) - 1);
         const i32 start = span.first / (i32)keys * (i32)keys;

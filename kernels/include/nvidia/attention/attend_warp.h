@@ -36,20 +36,19 @@ struct AttendKeys {
     const u8 *base;
     i64 row_nbytes, page_nbytes;
 
+    template <class Format = PlainFormat<f16>>
     DEV_MEMBER AttendKeys(const AttentionArgs &a, const Sequence &s, u32 b,
                           u32 key_head, const void *array, i64 batch, i64 row,
-                          i64 head)
-        : base((const u8 *)array + key_head * head * 2), row_nbytes(row * 2),
-          page_nbytes(0)
+                          i64 head, Format = Format())
+        : base(first_row<Format>(a, s, b, key_head, array, batch, row, head)),
+          row_nbytes(format_nbytes<Format>(row)),
+          page_nbytes(a.block_table ? format_nbytes<Format>(batch) : 0)
     {
-        if (a.block_table)
-            page_nbytes = batch * 2;
-        else
-            base += (a.cu_seqlens_k ? s.k_rows * row : b * batch) * 2;
     }
-    DEV_MEMBER bool is_aligned_to_16() const
+    template <u32 n = 16> DEV_MEMBER bool is_aligned() const
     {
-        return (((u64)base | (u64)row_nbytes | (u64)page_nbytes) & 15) == 0;
+        return (((u64)base | (u64)row_nbytes | (u64)page_nbytes) & (n - 1)) ==
+               0;
     }
     DEV_MEMBER const u8 *row(const AttentionArgs &a, u32 b, i32 key) const
     {
@@ -318,6 +317,15 @@ struct AttendRows {
             },
             scale);
     }
+    /* Finishes scores, and raises m if need be: returns finish()'s factor. */
+    DEV_MEMBER f32 weigh(Scores &x, const AttentionArgs &a, u32 b, u32 head,
+                         i32 key0)
+    {
+        const f32 factor = finish(x, a, b, head, key0);
+
+        raise(x, factor, [&](u32 i, f32 by) { scale_results(i, by); });
+        return factor;
+    }
     DEV_MEMBER void scale_results(u32 i, f32 by)
     {
         UNROLL
@@ -515,11 +523,27 @@ struct AttendWarp : AttendRows<T, D, Keys, Decode, Form> {
                          i32 key0, u32 lds_k)
     {
         multiply_keys(x, lds_k);
-
-        const f32 factor = Base::finish(x, a, b, head, key0);
-
-        Base::raise(x, factor,
-                    [&](u32 i, f32 by) { Base::scale_results(i, by); });
-        return factor;
+        return Base::weigh(x, a, b, head, key0);
     }
+
+    /* ---- for attend_decode.h ---- */
+
+    static constexpr u32 keys = Keys, unit_nbytes = Keys * Lines::nbytes;
+
+    static DEV_MEMBER bool is_aligned(const AttendKeys &k, const AttendKeys &v)
+    {
+        return k.is_aligned() && v.is_aligned();
+    }
+    static DEV_MEMBER void copy(u32 lds, const AttentionArgs &a, u32 b,
+                                const AttendKeys &k, u32 d, bool aligned,
+                                i32 key0, const KeySpan &span, u32 lane)
+    {
+        copy_lines<Lines, Keys, 32>(lds, a, b, k, d, aligned, key0, span, lane);
+    }
+    /* the column of o[n][0], and how far that of o[n][1] is behind it */
+    static DEV_MEMBER u32 column(u32 n)
+    {
+        return n * 8 + threadIdx.x % 4 * 2;
+    }
+    static constexpr u32 columns_apart = 1;
 };

@@ -56,6 +56,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     typedef AttendGroupsShape<D> Shape;
     static constexpr u32 groups = Shape::groups, keys = Shape::keys;
     static constexpr u32 slots = Shape::slots, queries = groups * 64;
+    /* keys of a head, so that 32 MB of L2 hold K and V of a section */
+    static constexpr u32 most_section = (32u << 20) / (D * 4);
     typedef AttendRows<T, D, keys, false, Form> Results;
     typedef typename Results::Rows Rows;
     typedef AttendColumns<D, keys> Tile;
@@ -114,7 +116,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                                a.k_head);
             const AttendKeys v(a, w.s, w.b, key_head, a.v, a.v_batch, a.v_row,
                                a.v_head);
-            const bool aligned = k.is_aligned_to_16() && v.is_aligned_to_16();
+            const bool aligned = k.is_aligned() && v.is_aligned();
             i32 k0 = w.start, v0 = w.start;
             bool is_key = true;
 
@@ -328,22 +330,23 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     /*
      * The workgroup's share of the work. Heads go by in sections, whose K and V
      * the L2 cache holds, and the heads of a section take turns. A head's last
-     * queries come first: if a mask hides keys, they see the most.
+     * queries come first: if a mask hides keys, they see the most. So every
+     * other round goes through the workgroups backwards.
      */
     template <class Role>
     static DEV_MEMBER void each(Role &role, const AttentionArgs &a)
     {
-        constexpr u32 section = 16;
         const u32 across = div_up(a.seqlen_q, queries), heads = a.b * a.h;
-        const u64 step = (u64)gridDim.x * gridDim.y * gridDim.z;
+        const u32 section = min_of(
+            a.h / a.h_k * (most_section / max_of(a.seqlen_k, 1u) + 1), heads);
+        const u32 step = gridDim.x * gridDim.y * gridDim.z;
+        u32 i = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        u32 further = 2 * (step - i) - 1;
 
         NO_UNROLL
-        for (u64 i =
-                 blockIdx.x +
-                 (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
-             i < (u64)across * heads; i += step) {
-            const u32 first_head = (u32)(i / ((u64)section * across)) * section;
-            const u32 in = (u32)(i - (u64)first_head * across);
+        for (; i < across * heads; i += further, further = 2 * step - further) {
+            const u32 first_head = i / (section * across) * section;
+            const u32 in = i - first_head * across;
             const u32 n = min_of(section, heads - first_head);
             const u32 head = first_head + in % n;
             const i32 nq = Sequence(a, head / a.h).nq;
