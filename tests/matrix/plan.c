@@ -485,7 +485,7 @@ int main(void)
                                        {KPK_GEMM_F16, 0, 0, 20, 72, 1040, 1},
                                        {KPK_GEMM_F16, 1, 1, 40, 64, 1040, 1},
                                        {KPK_GEMM_F16, 0, 0, 5, 70, 1041, 1},
-                                       {KPK_GEMM_F16, 0, 1, 12, 45, 1041, 1}};
+                                       {KPK_GEMM_F16, 0, 0, 12, 45, 1041, 1}};
     kpk_gemm_product wrong = few;
     kpk_gemm_plan plan = {.splits = 0};
     int ndevices = 0;

@@ -75,9 +75,11 @@ DEV void gemm(const Gemm<T> &g)
     }
 #endif
     if constexpr (sizeof(T) > 2) {
-        if (gemm_by_copies<T, TransA, TransB, Size, 16>(g, lds, more_lds) ||
-            gemm_by_copies<T, TransA, TransB, Size, sizeof(T)>(g, lds,
-                                                               more_lds))
+        if (gemm_by_copies<T, TransA, TransB, Size, 16>(g, lds, more_lds))
+            return;
+    }
+    if constexpr (sizeof(T) == 8) {
+        if (gemm_by_copies<T, TransA, TransB, Size, 8>(g, lds, more_lds))
             return;
     }
 #else

@@ -37,7 +37,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
         static_assert(sizeof(lds) <= KPK_ROWS8_OWN_LDS, "beside steps");
         if (Rows8Warpgroups<T, TransB>::fast(g)) /* which waits itself */
             return;
-        meet_launches();
+        wait_for_launch_before();
         Rows8Warpgroups<T, TransB>::unaligned(g, lds);
         return;
     }

@@ -406,9 +406,8 @@ template <bool TransA, bool TransB, u32 Size> struct LimbGemm {
             Copied::run(g, call.part, call.row0, call.col0, lds,
                         lds + 2 * Copied::nbytes);
         else
-            CopiedTile<f32, !TransA, TransB, Size, sizeof(f32)>::run(
-                g, call.part, call.row0, call.col0, lds,
-                lds + 2 * Copied::nbytes);
+            gemm_tile<f32, TransA, TransB, Size, Size, 2 * Size, step_nbytes>(
+                g, call.part, call.row0, call.col0, lds, Copied::nbytes);
     }
     static DEV_MEMBER bool run(const Gemm<f32> &g, u8 *lds)
     {

@@ -15,7 +15,7 @@
 constexpr u32 copied_line = 128; /* bytes of a row along K */
 
 /* How one operand's steps come to LDS, where its lines are aligned to `Once`
- * bytes: 16, or an element's. A thread copies the same numbers of every
+ * bytes: 16, or 8 for f64. A thread copies the same numbers of every
  * pass_lines'th line. */
 template <typename T, bool Along, u32 Rows, u32 Threads, u32 Once>
 struct CopiedSteps {
@@ -71,23 +71,21 @@ struct CopiedSteps {
     /* Copies the first nbytes; the rest becomes zero. */
     static DEV_MEMBER void copy_part(u32 lds, const T *from, u32 nbytes)
     {
-        if constexpr (Once == 16)
+        if (Once == 16)
             async_copy_part(lds, from, nbytes);
         else
-            async_copy_few<Once>(lds, from, nbytes);
+            async_copy_few<8>(lds, from, nbytes);
     }
     /* Starts copying the next step; zeros fill the part of K behind `left`. */
     DEV_MEMBER void copy(u32 stage, u32 left)
     {
         if (there >= Rows && left >= step) {
             UNROLL
-            for (u32 i = 0; i < passes; i++) {
-                if constexpr (Once == 16)
+            for (u32 i = 0; i < passes; i++)
+                if (Once == 16)
                     async_copy_16_if(true, stage + to(i), from + i * pass_step);
                 else
-                    async_copy_few<Once>(stage + to(i), from + i * pass_step,
-                                         Once);
-            }
+                    async_copy_few<8>(stage + to(i), from + i * pass_step, 8);
         } else {
             /* numbers in a line of the operand, and lines */
             const u32 end = Along ? left : there;
@@ -407,17 +405,18 @@ struct CopiedTile {
             product.each_of(
                 i, [&](u32 r, u32 c, T sum) { slab[r * cols + c] = sum; });
             __syncwarp();
-            each_slab_pair<cols, cols>(
-                slab, [&](u32 down, u32 across, const Pack<T, 2> &sums) {
-                    const u32 r = row0 + i * 16 + down, c = col0 + across;
+            NO_UNROLL
+            for (u32 e = lane_id() * 2; e < 16 * cols; e += 64) {
+                const u32 r = row0 + i * 16 + e / cols, c = col0 + e % cols;
+                const Pack<T, 2> sums = load_pack<2>(slab + e);
 
-                    if (r >= g.m || c >= g.n)
-                        return;
-                    if (c + 1 < g.n)
-                        out.put_pair(r, c, sums);
-                    else
-                        out.put(r, c, sums[0]);
-                });
+                if (r >= g.m || c >= g.n)
+                    continue;
+                if (c + 1 < g.n)
+                    out.put_pair(r, c, sums);
+                else
+                    out.put(r, c, sums[0]);
+            }
         }
     }
 };

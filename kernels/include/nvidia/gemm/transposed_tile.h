@@ -102,9 +102,11 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
     {
         typedef RaggedTile<T, true, TransB, Rows, 64, WarpRows> Tile;
 
-        return dynamic_lds_nbytes() ==
-                   KPK_RAGGED_LDS(Rows, Rows == 64 ? KPK_RAGGED_MORE : 0) &&
-               gemm_by<RaggedTiles<T, Rows, 64, Tile>, Tile>(g);
+        if (dynamic_lds_nbytes() !=
+            KPK_RAGGED_LDS(Rows, Rows == 64 ? KPK_RAGGED_MORE : 0))
+            return false;
+        let_next_launch_begin();
+        return gemm_by<RaggedTiles<T, Rows, 64, Tile>, Tile>(g);
     }
     /* All that warpgroup tiles cannot take, and launches without LDS. */
     static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
