@@ -49,7 +49,7 @@ template <> struct BlockCodes<Q4_0Format> {
 
     template <bool High> static DEV_MEMBER u32 halves(u32 w, u32 scales)
     {
-        u32 v = w & (High ? 0x00f000f0u : 0x000f000fu) | 0x64006400u;
+        u32 v = (w & (High ? 0x00f000f0u : 0x000f000fu)) | 0x64006400u;
 
         if constexpr (High) /* times 1/16, less 72; exact */
             asm("fma.rn.f16x2 %0, %0, %1, %2;"
