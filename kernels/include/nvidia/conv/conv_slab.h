@@ -38,8 +38,7 @@ struct ConvSlab : ConvTiles<Transposed, T> {
         u32 slab_lds[2];
         f32 sums[2][2][2][4] = {};
 
-        if (Transposed || tile.o0 + tile.p0 == 0 || true)
-            list_taps();
+        list_taps();
         list_places(tile);
         find_slab(tile, slab_lds);
         __syncthreads();

@@ -37,6 +37,7 @@ DEV u64 clusters()
  * visible to other blocks, except barriers that barrier_init() has made. */
 DEV void cluster_meet()
 {
+    __syncwarp();
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\t"
                  "barrier.cluster.wait.aligned;" ::
                      : "memory");
@@ -46,6 +47,7 @@ DEV void cluster_meet()
  * other blocks may follow the wait. */
 DEV void cluster_arrive()
 {
+    __syncwarp();
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 DEV void cluster_wait()
