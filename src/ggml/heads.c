@@ -181,7 +181,10 @@ static bool takes_part(const struct ggml_cgraph *graph, const struct found *f)
     const int last = f->scale != NONE ? f->scale : f->rope[Q];
     const int64_t tokens = q->ne[2];
 
-    return is_turned(q) && is_turned(k) && k->ne[0] == q->ne[0] &&
+    /* a view of a node in place is one of that node's root: attention would not
+     * know Q again */
+    return !q->view_src && !k->view_src && !graph->nodes[last]->view_src &&
+           is_turned(q) && is_turned(k) && k->ne[0] == q->ne[0] &&
            k->ne[2] == tokens && to_k->src[0]->data == k->data &&
            is_cache(to_k, k->ne[0] * k->ne[1], tokens) &&
            is_cache(to_v, to_v->ne[0], tokens) && to_v->ne[0] % 2 == 0 &&
