@@ -202,21 +202,6 @@ static bool takes_part(const struct ggml_cgraph *graph, const struct found *f)
            attention_reads_halves(attention);
 }
 
-/* The nodes of the group are left out, so the ones between them must not write
- * where the launch reads. */
-static bool stays(const struct ggml_cgraph *graph, const struct ggml_tensor *x,
-                  int from, int to)
-{
-    for (int i = from + 1; i < to; i++) {
-        const struct ggml_tensor *t = graph->nodes[i];
-
-        if (!is_nothing(t) && t->op != GGML_OP_ROPE && t->op != GGML_OP_SCALE &&
-            t->op != GGML_OP_SET_ROWS && overlap_of(t, x))
-            return false;
-    }
-    return true;
-}
-
 static void add_node(struct group *g, int i)
 {
     int at = g->n;
@@ -227,6 +212,38 @@ static void add_node(struct group *g, int i)
         g->nodes[at] = g->nodes[at - 1];
     g->nodes[at] = i;
     g->n++;
+}
+
+/* Whether x, which node `from` reads, is the same when the group's last node
+ * launches: nodes of the group are left out, and the ones between them must not
+ * write there. */
+static bool stays(const struct group *g, const struct ggml_cgraph *graph,
+                  const struct ggml_tensor *x, int from)
+{
+    const int last = g->nodes[g->n - 1];
+
+    for (int i = from + 1, at = 0; i < last; i++) {
+        while (g->nodes[at] < i)
+            at++;
+        if (g->nodes[at] != i && !is_nothing(graph->nodes[i]) &&
+            overlap_of(graph->nodes[i], x))
+            return false;
+    }
+    return true;
+}
+
+/* The launch reads products in memory of its own. The nodes of SET_ROWS have
+ * none between them that is not the group's. */
+static bool all_stay(const struct group *g, const struct ggml_cgraph *graph,
+                     const struct found *f, bool products)
+{
+    const struct ggml_tensor *q = graph->nodes[f->rope[Q]];
+    const struct ggml_tensor *k = graph->nodes[f->rope[K]];
+
+    return (products || (stays(g, graph, q->src[0], f->rope[Q]) &&
+                         stays(g, graph, k->src[0], f->rope[K]))) &&
+           stays(g, graph, q->src[1], f->rope[Q]) &&
+           stays(g, graph, q->src[2], f->rope[Q]);
 }
 
 /* ---- products of one input ---- */
@@ -339,13 +356,11 @@ static enum heads begin(struct run *run, const struct ggml_cgraph *graph,
                         int first, const struct found *f)
 {
     const struct ggml_tensor *q = graph->nodes[f->rope[Q]];
-    const int last = f->set[K] > f->set[V] ? f->set[K] : f->set[V];
     const bool products = f->product[Q] == first;
     size_t nbytes = whole((size_t)ggml_nelements(q) * 2);
     char *made = run->heads ? run->heads + nbytes : NULL;
 
-    if (products ? !are_products(run, graph, f)
-                 : !stays(graph, q->src[0], first, last))
+    if (products && !are_products(run, graph, f))
         return HEADS_NONE;
     describe(run, graph, f);
     for (int p = 0; p < NPARTS; p++) {
@@ -357,6 +372,10 @@ static enum heads begin(struct run *run, const struct ggml_cgraph *graph,
         nbytes += (size_t)ggml_nelements(graph->nodes[f->product[p]]) * 4;
     }
     add_node(&run->group, f->scale);
+    if (!all_stay(&run->group, graph, f, products)) {
+        run->group.n = 0;
+        return HEADS_NONE;
+    }
     if (nbytes > run->heads_nbytes)
         run->heads_nbytes = nbytes;
     return !products || make_products(run, graph, f, made) ? HEADS_SERVED
