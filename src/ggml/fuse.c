@@ -285,7 +285,7 @@ int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first)
         if (!matches(&rows[r], &s))
             continue;
         for (int i = 0; i < s.n; i++)
-            shared_forget(run, s.nodes[i]);
+            forget_made_of(run, s.nodes[i]);
         run->scratch_used = 0;
         run->waits = false;
         if (rows[r].serve(run, &s))

@@ -232,11 +232,11 @@ static bool run_nodes(struct graphs *g, struct run *run,
         if (heads == HEADS_NONE && n == 0)
             n = fuse_products(run, graph, i);
         for (int j = i; j < i + n; j++)
-            shared_forget(run, graph->nodes[j]);
+            forget_made_of(run, graph->nodes[j]);
         if (n > 0)
             continue;
         n = 1;
-        shared_forget(run, node);
+        forget_made_of(run, node);
         if ((heads == HEADS_FAILED || !ops_node(run, node)) && run->launching) {
             (void)fprintf(stderr, "ggml-kpack: %s: %s (%s) failed\n",
                           g->gpu->name, ggml_op_desc(node), node->name);

@@ -109,11 +109,19 @@ void *shared(struct run *run, const struct ggml_tensor *of, size_t nbytes,
     return run->shared;
 }
 
-void shared_forget(struct run *run, const struct ggml_tensor *writes)
+void forget_made_of(struct run *run, const struct ggml_tensor *writes)
 {
     if (run->shared_of && run->shared_uses == 0 &&
         overlap(run->shared_of, writes))
         run->shared_of = NULL;
+    for (uint32_t i = 0; i < TABLES && i < run->ntables; i++) {
+        struct angles *a = &run->angles[i];
+
+        if (a->tokens > 0 &&
+            (overlap(a->rope->src[1], writes) ||
+             (a->rope->src[2] && overlap(a->rope->src[2], writes))))
+            a->tokens = 0; /* no node has none */
+    }
 }
 
 /* ---- names ---- */

@@ -14,6 +14,7 @@ struct angles {
     const void *positions, *factors;
     uint32_t tokens, unused;
     kpk_ggml_rope how;
+    const struct ggml_tensor *rope; /* not a part of what is compared */
 };
 struct group {
     int n, nodes[MOST_GROUP_NODES];    /* in order; 0: none is under way */
@@ -95,14 +96,15 @@ void *scratch(struct run *run, size_t nbytes);
  * shared_make() is for a node that makes them: the next `uses` calls of
  * shared() with this tensor need them, since the numbers are nowhere else;
  * false if others are still needed. shared() is for a node that reads them:
- * *made tells that they are there; else the node makes them. shared_forget()
- * comes before a node that may write to the tensor.
+ * *made tells that they are there; else the node makes them.
  */
 bool shared_make(struct run *run, const struct ggml_tensor *of, size_t nbytes,
                  int32_t uses);
 void *shared(struct run *run, const struct ggml_tensor *of, size_t nbytes,
              bool *made);
-void shared_forget(struct run *run, const struct ggml_tensor *writes);
+/* Comes before a node that may write to memory which shared numbers, or a table
+ * of angles, were made of. */
+void forget_made_of(struct run *run, const struct ggml_tensor *writes);
 
 /* ---- names of kernels ---- */
 

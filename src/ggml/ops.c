@@ -617,7 +617,8 @@ static bool angles_of(struct run *run, const struct ggml_tensor *t,
                                   .factors = t->src[2] ? t->src[2]->data : NULL,
                                   .tokens = (uint32_t)t->ne[2],
                                   .unused = 0,
-                                  .how = *r};
+                                  .how = *r,
+                                  .rope = t};
     /* without the bytes behind the last member */
     const size_t nwanted = offsetof(struct angles, how) + sizeof(*r);
     const uint64_t pairs = (uint64_t)wanted.tokens * (r->turned / 2);
