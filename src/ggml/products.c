@@ -378,7 +378,7 @@ bool mul_mat_two(struct run *run, const struct ggml_tensor *a,
                  const struct ggml_tensor *b)
 {
     void *const stream = run->stream;
-    bool good;
+    bool good, joined;
 
     run->scratch_used = 0;
     run->fork = true;
@@ -386,15 +386,18 @@ bool mul_mat_two(struct run *run, const struct ggml_tensor *a,
     run->fork = false;
     if (!run->launching)
         return good && mul_mat(run, b);
-    good = good && gpu_check(kpk_stream_wait(run->inst, run->side, run->forked),
-                             "a product");
+    if (!good || !gpu_check(kpk_stream_wait(run->inst, run->side, run->forked),
+                            "a product"))
+        return false;
     run->stream = run->side;
-    good = good && mul_mat(run, b) &&
-           gpu_check(kpk_event_record(run->inst, run->joined, run->side),
-                     "a product");
+    good = mul_mat(run, b);
     run->stream = stream;
-    return good && gpu_check(kpk_stream_wait(run->inst, stream, run->joined),
-                             "a product");
+    /* also without all of b's launches: the caller makes both again */
+    joined =
+        gpu_check(kpk_event_record(run->inst, run->joined, run->side),
+                  "a product") &&
+        gpu_check(kpk_stream_wait(run->inst, stream, run->joined), "a product");
+    return good && joined;
 }
 
 /* ---- mixtures of experts ---- */
