@@ -109,11 +109,12 @@ static int choice(struct run *run, const struct ggml_cgraph *graph, int first)
 
 /* ---- the sum ---- */
 
-/* Whether t is expert e of the product. */
-static bool is_part(const struct ggml_tensor *t,
+/* Whether t is expert e of the product, and the sum alone reads it. */
+static bool is_part(const struct ggml_cgraph *graph,
+                    const struct ggml_tensor *t,
                     const struct ggml_tensor *product, int64_t e)
 {
-    return t->view_src == product &&
+    return t->view_src == product && node_uses_of(graph, t) == 1 &&
            t->view_offs == (size_t)e * product->nb[1] &&
            t->ne[0] == product->ne[0] && t->ne[1] == product->ne[2] &&
            t->nb[0] == product->nb[0] && t->nb[1] == product->nb[2] &&
@@ -144,8 +145,8 @@ static int sum(struct run *run, const struct ggml_cgraph *graph, int first)
         if (!node_is(graph, add, GGML_OP_ADD))
             return 0;
         t = graph->nodes[add];
-        if (!is_part(t->src[1], product, e) ||
-            (e == 1 ? !is_part(t->src[0], product, 0)
+        if (!is_part(graph, t->src[1], product, e) ||
+            (e == 1 ? !is_part(graph, t->src[0], product, 0)
                     : t->src[0] != graph->nodes[last] ||
                           node_uses(graph, last) != 1))
             return 0;
