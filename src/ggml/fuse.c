@@ -297,7 +297,6 @@ int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first)
 
 int fuse_products(struct run *run, const struct ggml_cgraph *graph, int first)
 {
-    enum { MANY_COLUMNS = 64 };
     const struct ggml_tensor *a = graph->nodes[first], *b;
     const int second = node_behind(graph, first);
 

@@ -16,6 +16,13 @@
 int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first);
 
 /*
+ * Products of so many columns keep the GPU busy while later launches are made:
+ * two run at the same time, and graphs with one are not recorded, so that a
+ * recording has one stream.
+ */
+enum { MANY_COLUMNS = 64 };
+
+/*
  * fuse_products() is the same for two products of many columns that do not
  * depend on each other: the second one takes the multiprocessors that the first
  * one's last workgroups leave. The nodes are counted with views between them.

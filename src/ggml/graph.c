@@ -22,8 +22,7 @@
 
 enum {
     RECORDINGS = 64, /* that a stream keeps */
-    FEW_NODES = 8,   /* are launched as quickly as they are found */
-    MANY_ROWS = 64   /* keep the GPU busy while later ones are launched */
+    FEW_NODES = 8    /* are launched as quickly as they are found */
 };
 
 /* ---- what the launches of a node depend on ---- */
@@ -330,7 +329,7 @@ static bool is_worth_recording(const struct ggml_cgraph *graph)
         return false;
     for (int i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i]->op == GGML_OP_MUL_MAT &&
-            graph->nodes[i]->ne[1] >= MANY_ROWS)
+            graph->nodes[i]->ne[1] >= MANY_COLUMNS)
             return false;
     return true;
 }
