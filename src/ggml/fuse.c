@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { MOST_NODES = 5, NONE = -1 };
+enum { MOST_NODES = 5 };
 
 /* A row of TABLE, and the nodes that it was found for. */
 struct sequence {
@@ -69,7 +69,7 @@ static int32_t uses_as_blocks(const struct run *run,
         found +=
             t->src[1] == node && t->src[0] != node &&
             (t->flags & GGML_TENSOR_FLAG_COMPUTE) &&
-            (t->op == GGML_OP_MUL_MAT      ? mul_mat_reads_blocks(run, t)
+            (t->op == GGML_OP_MUL_MAT      ? mul_mat_reads_blocks(t)
              : t->op == GGML_OP_MUL_MAT_ID ? mul_mat_id_reads_blocks(run, t)
                                            : false);
     }
@@ -230,18 +230,18 @@ static bool attention_blocks(struct run *run, const struct sequence *s)
 
 /* clang-format off */
 #define TABLE(X)                                                               \
-    /* function         stored  operations */                                  \
-    X(norm_add_norm,    2,      GGML_OP_RMS_NORM, GGML_OP_MUL, GGML_OP_ADD,    \
-                                GGML_OP_RMS_NORM, GGML_OP_MUL)                 \
-    X(norm_mul,         0,      GGML_OP_ADD, GGML_OP_RMS_NORM, GGML_OP_MUL)    \
-    X(norm_mul,         NONE,   GGML_OP_RMS_NORM, GGML_OP_MUL)                 \
-    X(gate_to_blocks,   NONE,   GGML_OP_GLU)                                   \
-    X(attention_blocks, NONE,   GGML_OP_FLASH_ATTN_EXT, GGML_OP_RESHAPE)
+    /* function         stored   operations */                                 \
+    X(norm_add_norm,    2,       GGML_OP_RMS_NORM, GGML_OP_MUL, GGML_OP_ADD,   \
+                                 GGML_OP_RMS_NORM, GGML_OP_MUL)                \
+    X(norm_mul,         0,       GGML_OP_ADD, GGML_OP_RMS_NORM, GGML_OP_MUL)   \
+    X(norm_mul,         NO_NODE, GGML_OP_RMS_NORM, GGML_OP_MUL)                \
+    X(gate_to_blocks,   NO_NODE, GGML_OP_GLU)                                  \
+    X(attention_blocks, NO_NODE, GGML_OP_FLASH_ATTN_EXT, GGML_OP_RESHAPE)
 /* clang-format on */
 
 static const struct row {
     serve *serve;
-    int stored; /* a node beside the last that others may read */
+    int stored; /* a node beside the last that others may read, or NO_NODE */
     enum ggml_op ops[MOST_NODES]; /* up to GGML_OP_NONE */
 } rows[] = {
 #define X(function, stored, ...) {function, stored, {__VA_ARGS__}},
@@ -305,7 +305,7 @@ int fuse_products(struct run *run, const struct ggml_cgraph *graph, int first)
         return 0;
     b = graph->nodes[second];
     if (a->src[1] != b->src[1] || a->ne[1] < MANY_COLUMNS ||
-        !mul_mat_reads_blocks(run, a) || !mul_mat_reads_blocks(run, b) ||
+        !mul_mat_reads_blocks(a) || !mul_mat_reads_blocks(b) ||
         !is_constant(a->src[0]) || !is_constant(b->src[0]) ||
         overlap_of(a, b) || overlap_of(b, a->src[1]) ||
         (run->shared_of != a->src[1] && run->shared_uses > 0) ||

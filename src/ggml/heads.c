@@ -24,15 +24,14 @@
 #include <string.h>
 
 enum {
-    MOST_DISTANCE = 48, /* nodes, from the first one to attention */
-    NONE = NO_NODE
+    MOST_DISTANCE = 48 /* nodes, from the first one to attention */
 };
 /* An angle costs more than a pair's two numbers, but few tokens want threads.
  */
 enum { MANY_TOKENS = 32, HEADS_AT_ONCE = 8 };
 enum { Q, K, V, NPARTS };
 
-/* Numbers of nodes; NONE: not in the group. */
+/* Numbers of nodes; NO_NODE: not in the group. */
 struct found {
     int product[NPARTS], rope[NPARTS], scale, set[NPARTS], attention;
 };
@@ -64,7 +63,7 @@ static bool only_for(const struct ggml_cgraph *graph, int i, int to)
     return false;
 }
 
-/* The product that node i alone reads, as it is or reshaped; NONE: none. */
+/* The product that node i alone reads, as it is or reshaped; NO_NODE: none. */
 static int product_before(const struct ggml_cgraph *graph, int first, int i)
 {
     const struct ggml_tensor *made = root(graph->nodes[i]->src[0]);
@@ -73,8 +72,8 @@ static int product_before(const struct ggml_cgraph *graph, int first, int i)
         if (graph->nodes[j] == made)
             return node_is(graph, j, GGML_OP_MUL_MAT) && only_for(graph, j, i)
                        ? j
-                       : NONE;
-    return NONE;
+                       : NO_NODE;
+    return NO_NODE;
 }
 
 /* The group that begins with node `first`, a product or a rotation of Q. */
@@ -87,36 +86,36 @@ static bool find(const struct ggml_cgraph *graph, int first, struct found *f)
 
     if (!node_is(graph, rope, GGML_OP_ROPE))
         return false;
-    memset(f, 0xff, sizeof(*f)); /* NONE */
+    memset(f, 0xff, sizeof(*f)); /* NO_NODE */
     q = graph->nodes[rope];
     f->rope[Q] = rope;
     scale = node_behind(graph, rope);
     if (node_is(graph, scale, GGML_OP_SCALE) &&
         graph->nodes[scale]->src[0] == q)
         f->scale = scale;
-    i = f->scale != NONE ? f->scale : rope;
-    while (f->attention == NONE) {
+    i = f->scale != NO_NODE ? f->scale : rope;
+    while (f->attention == NO_NODE) {
         const struct ggml_tensor *t;
 
         i = node_behind(graph, i);
-        if (i == NONE || i > first + MOST_DISTANCE)
+        if (i == NO_NODE || i > first + MOST_DISTANCE)
             return false;
         t = graph->nodes[i];
         if (!(t->flags & GGML_TENSOR_FLAG_COMPUTE))
             return false;
         switch (t->op) {
         case GGML_OP_ROPE:
-            if (f->rope[K] != NONE || t->src[1] != q->src[1] ||
+            if (f->rope[K] != NO_NODE || t->src[1] != q->src[1] ||
                 t->src[2] != q->src[2] ||
                 memcmp(t->op_params, q->op_params, sizeof(t->op_params)) != 0)
                 return false;
             f->rope[K] = i;
             break;
         case GGML_OP_SET_ROWS:
-            if (f->rope[K] != NONE && f->set[K] == NONE &&
+            if (f->rope[K] != NO_NODE && f->set[K] == NO_NODE &&
                 root(t->src[0]) == graph->nodes[f->rope[K]])
                 f->set[K] = i;
-            else if (f->set[V] == NONE)
+            else if (f->set[V] == NO_NODE)
                 f->set[V] = i;
             else
                 return false;
@@ -128,14 +127,14 @@ static bool find(const struct ggml_cgraph *graph, int first, struct found *f)
         case GGML_OP_ADD:
         case GGML_OP_RMS_NORM:
         case GGML_OP_MUL:
-            if (f->set[K] != NONE || f->set[V] != NONE)
+            if (f->set[K] != NO_NODE || f->set[V] != NO_NODE)
                 return false;
             break;
         default:
             return false;
         }
     }
-    if (f->rope[K] == NONE || f->set[K] == NONE || f->set[V] == NONE)
+    if (f->rope[K] == NO_NODE || f->set[K] == NO_NODE || f->set[V] == NO_NODE)
         return false;
     if (!products)
         return true;
@@ -178,7 +177,7 @@ static bool takes_part(const struct ggml_cgraph *graph, const struct found *f)
     const struct ggml_tensor *to_v = graph->nodes[f->set[V]];
     const struct ggml_tensor *attention = graph->nodes[f->attention];
     const struct ggml_tensor *read = attention->src[0];
-    const int last = f->scale != NONE ? f->scale : f->rope[Q];
+    const int last = f->scale != NO_NODE ? f->scale : f->rope[Q];
     const int64_t tokens = q->ne[2];
 
     /* a view of a node in place is one of that node's root: attention would not
@@ -189,8 +188,8 @@ static bool takes_part(const struct ggml_cgraph *graph, const struct found *f)
            is_cache(to_k, k->ne[0] * k->ne[1], tokens) &&
            is_cache(to_v, to_v->ne[0], tokens) && to_v->ne[0] % 2 == 0 &&
            to_k->src[1]->type == to_v->src[1]->type &&
-           (f->scale == NONE || (param_f32(graph->nodes[f->scale], 1) == 0 &&
-                                 only_for(graph, f->rope[Q], f->scale))) &&
+           (f->scale == NO_NODE || (param_f32(graph->nodes[f->scale], 1) == 0 &&
+                                    only_for(graph, f->rope[Q], f->scale))) &&
            only_for(graph, last, f->attention) &&
            only_for(graph, f->rope[K], f->set[K]) &&
            read->data == graph->nodes[last]->data &&
@@ -206,7 +205,7 @@ static void add_node(struct group *g, int i)
 {
     int at = g->n;
 
-    if (i == NONE)
+    if (i == NO_NODE)
         return;
     for (; at > 0 && g->nodes[at - 1] > i; at--)
         g->nodes[at] = g->nodes[at - 1];
@@ -249,21 +248,20 @@ static bool all_stay(const struct group *g, const struct ggml_cgraph *graph,
 /* ---- products of one input ---- */
 
 /* Whether the three products can be made when the first one's turn comes. */
-static bool are_products(const struct run *run, const struct ggml_cgraph *graph,
-                         const struct found *f)
+static bool are_products(const struct ggml_cgraph *graph, const struct found *f)
 {
     const struct ggml_tensor *x = graph->nodes[f->product[Q]]->src[1];
 
     for (int p = 0; p < NPARTS; p++) {
         const struct ggml_tensor *t, *m, *read;
 
-        if (f->product[p] == NONE)
+        if (f->product[p] == NO_NODE)
             return false;
         t = graph->nodes[f->product[p]];
         m = t->src[0];
         read = graph->nodes[p == V ? f->set[V] : f->rope[p]]->src[0];
         if (t->src[1] != x || !is_constant(m) || m->ne[2] * m->ne[3] != 1 ||
-            !mul_mat_reads_blocks(run, t) || read->data != t->data ||
+            !mul_mat_reads_blocks(t) || read->data != t->data ||
             !ggml_is_contiguous(read) ||
             (p == V ? read->ne[0] : read->ne[0] * read->ne[1]) != t->ne[0])
             return false;
@@ -323,11 +321,6 @@ static bool make_products(struct run *run, const struct ggml_cgraph *graph,
 
 /* ---- the group ---- */
 
-static size_t whole(size_t nbytes)
-{
-    return (nbytes + 255) / 256 * 256;
-}
-
 static void describe(struct run *run, const struct ggml_cgraph *graph,
                      const struct found *f)
 {
@@ -335,7 +328,7 @@ static void describe(struct run *run, const struct ggml_cgraph *graph,
     const struct ggml_tensor *to_k = graph->nodes[f->set[K]];
     const struct ggml_tensor *to_v = graph->nodes[f->set[V]];
     const struct ggml_tensor *scale =
-        f->scale != NONE ? graph->nodes[f->scale] : NULL;
+        f->scale != NO_NODE ? graph->nodes[f->scale] : NULL;
 
     run->group = (struct group){.rope = q, .queries = scale ? scale : q};
     run->group.args =
@@ -360,7 +353,7 @@ static enum heads begin(struct run *run, const struct ggml_cgraph *graph,
     size_t nbytes = whole((size_t)ggml_nelements(q) * 2);
     char *made = run->heads ? run->heads + nbytes : NULL;
 
-    if (products && !are_products(run, graph, f))
+    if (products && !are_products(graph, f))
         return HEADS_NONE;
     describe(run, graph, f);
     for (int p = 0; p < NPARTS; p++) {

@@ -69,8 +69,7 @@ bool launch_copy(const struct run *run, void *to, const void *from,
                      "a copy");
 }
 
-/* Parts of memory begin at multiples of this. */
-static size_t whole(size_t nbytes)
+size_t whole(size_t nbytes)
 {
     return (nbytes + 255) / 256 * 256;
 }

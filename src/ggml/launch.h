@@ -88,6 +88,8 @@ bool launch_planes(const struct run *run, const char *name, uint64_t n,
                    size_t nargs);
 bool launch_copy(const struct run *run, void *to, const void *from,
                  size_t nbytes);
+/* As many bytes as a part of memory takes: parts begin at multiples of 256. */
+size_t whole(size_t nbytes);
 /* Memory for this node, other for each call. NULL without launching. */
 void *scratch(struct run *run, size_t nbytes);
 /*

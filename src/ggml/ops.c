@@ -622,7 +622,7 @@ static bool angles_of(struct run *run, const struct ggml_tensor *t,
     /* without the bytes behind the last member */
     const size_t nwanted = offsetof(struct angles, how) + sizeof(*r);
     const uint64_t pairs = (uint64_t)wanted.tokens * (r->turned / 2);
-    const size_t nbytes = ((size_t)pairs * 2 * sizeof(float) + 255) / 256 * 256;
+    const size_t nbytes = whole((size_t)pairs * 2 * sizeof(float));
     uint32_t at = 0;
 
     if (nbytes > run->table_nbytes)

@@ -341,11 +341,10 @@ bool mul_mat(struct run *run, const struct ggml_tensor *t)
     return mul_mat_any(run, t, NULL);
 }
 
-bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t)
+bool mul_mat_reads_blocks(const struct ggml_tensor *t)
 {
     const struct ggml_tensor *m = t->src[0], *x = t->src[1];
 
-    (void)run; /* the pack has products of all blocks that it names */
     return !is_small(t) && reads_blocks(m->type, x->ne[1]) && may_round(t) &&
            is_f32(x) && is_matrix(x) && x->ne[2] * x->ne[3] == 1 &&
            are_weights(m, x);

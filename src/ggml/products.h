@@ -10,7 +10,7 @@ bool mul_mat_id(struct run *run, const struct ggml_tensor *t);
 
 /* Whether MUL_MAT reads its columns as Q8_1, which shared() holds. A row has
  * blocks_columns() numbers, zeros behind `columns`. */
-bool mul_mat_reads_blocks(const struct run *run, const struct ggml_tensor *t);
+bool mul_mat_reads_blocks(const struct ggml_tensor *t);
 /* The same of MUL_MAT_ID. */
 bool mul_mat_id_reads_blocks(const struct run *run,
                              const struct ggml_tensor *t);
