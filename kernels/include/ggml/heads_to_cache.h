@@ -6,8 +6,8 @@
  *   v         [columns, tokens] f32
  *   queries   [d, heads, tokens] f16, without gaps: Q, turned, times a factor
  *   keys, values
- *             rows of f16, of which ids choose one for each token's K and V:
- * its heads follow each other
+ *             rows of f16, of which ids choose one for each token's K and V,
+ *             whose heads follow each other
  *
  * The numbers are those of ggml_rope_f32, ggml_scale_f32 and
  * ggml_set_rows_f16_f32. d and columns are even.

@@ -3,10 +3,10 @@
  *
  *   choose    logits [experts, tokens], up to most_experts. ids [k, tokens] i32
  *             are the k likeliest, the first of equal ones in front; weights
- * [1, k, tokens] their softmax over all experts, divided by their sum, of at
- * least `least`, if `whole`. Token = blockIdx.x, blocks as strided_norm.h takes
- * them add up    out [n, tokens]: the sum over e of x [n, e, tokens] times w
- * [1, e, tokens], one product after the other, each rounded
+ *             [1, k, tokens] their softmax over all, by their sum, of at least
+ *             `least`, if `whole`. Token = blockIdx.x, blocks: strided_norm.h
+ *   add up    out [n, tokens]: the sum over e of x [n, e, tokens] times
+ *             w [1, e, tokens], one product after the other, each rounded
  *
  * The numbers are those of ggml_soft_max_f32, ggml_sum_rows_f32, ggml_mul and
  * ggml_add in blocks of that shape.
