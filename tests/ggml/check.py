@@ -180,11 +180,14 @@ def fused(judge):
     subprocess.run(
         ["cc", "-std=gnu11", "-O1", f"-I{tree(judge.folder)}/ggml/include",
          "-o", program, os.path.join(HERE, "fused.c"), f"-L{libraries}",
-         "-lggml", "-lggml-base", "-lm", f"-Wl,-rpath,{libraries}"],
+         "-lggml", "-lggml-base", "-lm", "-ldl",
+         f"-Wl,-rpath,{libraries}"],
         check=True)
+    env = {**judge.env, "GGML_BACKEND_PATH": judge.backend}
+    if judge.env.get("KPK_SIM_DEVICES") == "gfx942":  # counts launches, too
+        env["KPK_HIP_LIBRARY"] = counted_hip(judge)
     done = subprocess.run(
-        [program, DEVICE], env={**judge.env, "GGML_BACKEND_PATH": judge.backend},
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        [program, DEVICE], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     print(f"  fused          {done.stdout.count(': OK'):5} of "
           f"{len(re.findall(': (?:OK|FAIL)', done.stdout))}", flush=True)
     return [f"fused.c fails:\n{done.stdout[-2000:]}"] if done.returncode else []

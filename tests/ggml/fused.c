@@ -6,12 +6,17 @@
  * Each case is a part of llama.cpp's graphs with random weights. It is computed
  * three times by a context that fuses and records (launched, recorded,
  * replayed) and by one that does neither. All bits must be equal, and near
- * those of ggml's CPU backend. GGML_BACKEND_PATH names the library.
+ * those of ggml's CPU backend. GGML_BACKEND_PATH names the library. With
+ * counted_hip.so as KPK_HIP_LIBRARY, on a simulated gfx942, launches are
+ * counted, too: so many as the case saves must be fewer.
  */
+#include "counted_hip.h"
+
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
 #include <ggml.h>
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,6 +34,13 @@ struct part {
     bool normed, scaled, neox;
     int64_t experts, used, inner;
     bool divided;
+    unsigned long saves; /* launches that fusion saves */
+    /* How layers turn: A, B, C with factors, D with other positions that are
+     * copied to the same place. NULL: one, A. */
+    const char *layers;
+    bool turned_in_place, scaled_in_place;
+    bool one_product;   /* V is a norm of what K is made of */
+    bool factors_later; /* are others before the cache gets V */
 };
 
 /* Weights, which are made in order, inputs and results. */
@@ -39,6 +51,7 @@ struct graph {
     struct ggml_cgraph *graph;
     struct ggml_tensor *inputs[MOST_TENSORS], *outputs[MOST_TENSORS];
     int ninputs, noutputs;
+    struct ggml_tensor *positions, *factors, *rows, *mask; /* of all layers */
 };
 
 static struct ggml_tensor *input(struct graph *g, enum ggml_type type,
@@ -64,12 +77,13 @@ static struct ggml_tensor *normed(struct graph *g, struct ggml_tensor *x)
 }
 
 static struct ggml_tensor *turned(struct graph *g, const struct part *p,
-                                  struct ggml_tensor *x,
-                                  struct ggml_tensor *positions)
+                                  struct ggml_tensor *x, char layer,
+                                  bool in_place)
 {
-    return ggml_rope_ext(g->ctx, x, positions, NULL, (int)p->d,
-                         p->neox ? GGML_ROPE_TYPE_NEOX : GGML_ROPE_TYPE_NORMAL,
-                         4096, 10000, 1, 0, 1, 32, 1);
+    return (in_place ? ggml_rope_ext_inplace : ggml_rope_ext)(
+        g->ctx, x, g->positions, layer == 'C' ? g->factors : NULL, (int)p->d,
+        p->neox ? GGML_ROPE_TYPE_NEOX : GGML_ROPE_TYPE_NORMAL, 4096,
+        layer == 'B' ? 500 : 10000, 1, 0, 1, 32, 1);
 }
 
 /* As llm_graph_context::build_ffn() does. */
@@ -86,21 +100,14 @@ static struct ggml_tensor *inner(struct graph *g, const struct part *p,
 }
 
 /* As llm_graph_context::build_attn() puts it together. */
-static void attention(struct graph *g, const struct part *p,
-                      struct ggml_tensor *x)
+static struct ggml_tensor *attention(struct graph *g, const struct part *p,
+                                     struct ggml_tensor *x, char layer)
 {
     struct ggml_context *c = g->ctx;
     const int64_t kv = p->d * p->kv_heads, q_rows = p->d * p->heads;
     const int64_t each = p->tokens / p->streams;
     const size_t row = ggml_row_size(GGML_TYPE_F16, kv);
     const size_t head = ggml_row_size(GGML_TYPE_F16, p->d);
-    struct ggml_tensor *positions =
-        ggml_reshape_1d(c, input(g, GGML_TYPE_I32, p->tokens, 1), p->tokens);
-    struct ggml_tensor *rows =
-        ggml_reshape_1d(c, input(g, GGML_TYPE_I64, p->tokens, 1), p->tokens);
-    struct ggml_tensor *mask =
-        ggml_reshape_4d(c, input(g, GGML_TYPE_F16, CACHE, p->tokens), CACHE,
-                        each, 1, p->streams);
     struct ggml_tensor *keys = input(g, GGML_TYPE_F16, kv, CACHE * p->streams);
     struct ggml_tensor *values =
         input(g, GGML_TYPE_F16, kv, CACHE * p->streams);
@@ -113,29 +120,39 @@ static void attention(struct graph *g, const struct part *p,
         ggml_reshape_3d(c, ggml_mul_mat(c, wq, h), p->d, p->heads, p->tokens);
     struct ggml_tensor *k = ggml_reshape_3d(c, ggml_mul_mat(c, wk, h), p->d,
                                             p->kv_heads, p->tokens);
-    struct ggml_tensor *v = ggml_reshape_3d(c, ggml_mul_mat(c, wv, h), p->d,
-                                            p->kv_heads, p->tokens);
+    struct ggml_tensor *v = p->one_product
+                                ? ggml_rms_norm(c, k, 1e-6f)
+                                : ggml_reshape_3d(c, ggml_mul_mat(c, wv, h),
+                                                  p->d, p->kv_heads, p->tokens);
     struct ggml_tensor *o;
 
     if (p->normed) {
         q = normed(g, q);
         k = normed(g, k);
     }
-    q = turned(g, p, q, positions);
-    k = turned(g, p, k, positions);
+    if (p->one_product)
+        ggml_build_forward_expand(g->graph, k);
+    q = turned(g, p, q, layer, p->turned_in_place);
+    k = turned(g, p, k, layer, false);
     if (p->scaled)
-        q = ggml_scale(c, q, 0.3f);
+        q = (p->scaled_in_place ? ggml_scale_inplace : ggml_scale)(c, q, 0.3f);
     ggml_build_forward_expand(g->graph, q);
-    ggml_build_forward_expand(g->graph, v);
+    if (!p->one_product)
+        ggml_build_forward_expand(g->graph, v);
     ggml_build_forward_expand(g->graph, k);
+    if (p->one_product)
+        ggml_build_forward_expand(g->graph, v);
+    if (p->factors_later)
+        ggml_build_forward_expand(g->graph,
+                                  ggml_mul_inplace(c, g->factors, g->factors));
     ggml_build_forward_expand(
         g->graph,
         ggml_set_rows(c, keys, ggml_view_2d(c, k, kv, p->tokens, k->nb[2], 0),
-                      rows));
+                      g->rows));
     ggml_build_forward_expand(
         g->graph,
         ggml_set_rows(c, values, ggml_view_2d(c, v, kv, p->tokens, v->nb[2], 0),
-                      rows));
+                      g->rows));
     q = ggml_permute(c,
                      ggml_view_4d(c, q, p->d, p->heads, each, p->streams,
                                   q->nb[1], q->nb[2], q->nb[2] * (size_t)each,
@@ -149,17 +166,43 @@ static void attention(struct graph *g, const struct part *p,
                      ggml_view_4d(c, values, p->d, p->kv_heads, CACHE,
                                   p->streams, head, row, row * CACHE, 0),
                      0, 2, 1, 3);
-    o = ggml_flash_attn_ext(c, q, k, v, mask, 1 / sqrtf((float)p->d), 0, 0);
+    o = ggml_flash_attn_ext(c, q, k, v, g->mask, 1 / sqrtf((float)p->d), 0, 0);
     ggml_prec_set_acc(o, GGML_PREC_F32);
     o = ggml_reshape_2d(c, o, o->ne[0] * o->ne[1], o->ne[2] * o->ne[3]);
     o = ggml_add(c, ggml_mul_mat(c, wo, o), x);
     if (p->inner)
         o = ggml_add(c, inner(g, p, normed(g, o)), o);
-    ggml_set_output(o);
     ggml_build_forward_expand(g->graph, o);
-    g->outputs[g->noutputs++] = o;
     g->outputs[g->noutputs++] = keys;
     g->outputs[g->noutputs++] = values;
+    return o;
+}
+
+static void layers(struct graph *g, const struct part *p, struct ggml_tensor *x)
+{
+    struct ggml_context *c = g->ctx;
+    const char *const all = p->layers ? p->layers : "A";
+
+    g->positions =
+        ggml_reshape_1d(c, input(g, GGML_TYPE_I32, p->tokens, 1), p->tokens);
+    g->rows =
+        ggml_reshape_1d(c, input(g, GGML_TYPE_I64, p->tokens, 1), p->tokens);
+    g->mask = ggml_reshape_4d(c, input(g, GGML_TYPE_F16, CACHE, p->tokens),
+                              CACHE, p->tokens / p->streams, 1, p->streams);
+    if (strchr(all, 'C'))
+        g->factors =
+            ggml_reshape_1d(c, input(g, GGML_TYPE_F32, p->d / 2, 1), p->d / 2);
+    g->noutputs = 1;
+    for (const char *layer = all; *layer; layer++) {
+        if (*layer == 'D') {
+            g->positions = ggml_cpy(c, input(g, GGML_TYPE_I32, p->tokens, 1),
+                                    g->positions);
+            ggml_build_forward_expand(g->graph, g->positions);
+        }
+        x = attention(g, p, x, *layer);
+    }
+    ggml_set_output(x);
+    g->outputs[0] = x;
 }
 
 /* As llm_graph_context::build_moe_ffn() does. */
@@ -180,7 +223,7 @@ static void experts(struct graph *g, const struct part *p,
     struct ggml_tensor *ids = ggml_argsort_top_k(c, probs, (int)p->used);
     struct ggml_tensor *w = ggml_get_rows(
         c, ggml_reshape_3d(c, probs, 1, p->experts, p->tokens), ids);
-    struct ggml_tensor *gate, *up, *down, *all;
+    struct ggml_tensor *gate, *up, *down, *all, *parts[MOST_TENSORS];
 
     if (p->divided) {
         struct ggml_tensor *sum;
@@ -195,15 +238,14 @@ static void experts(struct graph *g, const struct part *p,
     gate = ggml_mul_mat_id(c, gates, h, ids);
     down = ggml_mul_mat_id(c, ways_down, ggml_swiglu_split(c, gate, up), ids);
     down = ggml_mul(c, down, w);
-    for (int64_t e = 0; e < p->used; e++)
-        ggml_build_forward_expand(
-            g->graph, ggml_view_2d(c, down, p->width, p->tokens, down->nb[2],
-                                   (size_t)e * down->nb[1]));
-    all = ggml_view_2d(c, down, p->width, p->tokens, down->nb[2], 0);
+    for (int64_t e = 0; e < p->used; e++) {
+        parts[e] = ggml_view_2d(c, down, p->width, p->tokens, down->nb[2],
+                                (size_t)e * down->nb[1]);
+        ggml_build_forward_expand(g->graph, parts[e]);
+    }
+    all = parts[0];
     for (int64_t e = 1; e < p->used; e++)
-        all = ggml_add(c, all,
-                       ggml_view_2d(c, down, p->width, p->tokens, down->nb[2],
-                                    (size_t)e * down->nb[1]));
+        all = ggml_add(c, all, parts[e]);
     all = ggml_add(c, all, x);
     ggml_set_output(all);
     ggml_build_forward_expand(g->graph, all);
@@ -253,6 +295,8 @@ static void set_weights(struct graph *g)
 static void set_inputs(const struct graph *g, const struct part *p)
 {
     const int64_t each = p->tokens / p->streams;
+    const struct ggml_tensor *const of_factors =
+        g->factors ? g->factors->view_src : NULL;
 
     for (int n = 0; n < g->ninputs; n++) {
         const struct ggml_tensor *t = g->inputs[n];
@@ -260,10 +304,10 @@ static void set_inputs(const struct graph *g, const struct part *p)
 
         if (t->type == GGML_TYPE_F32 || t->ne[1] >= CACHE) {
             free(data);
-            data = filled(t, 0, 1, 100 + (uint64_t)n);
+            data = filled(t, t == of_factors ? 2 : 0, 1, 100 + (uint64_t)n);
         }
         for (int64_t i = 0; t->type == GGML_TYPE_I32 && i < p->tokens; i++)
-            ((int32_t *)data)[i] = (int32_t)(11 + i % each);
+            ((int32_t *)data)[i] = (int32_t)(10 + n + i % each);
         for (int64_t i = 0; t->type == GGML_TYPE_I64 && i < p->tokens; i++)
             ((int64_t *)data)[i] = i / each * CACHE + 11 + i % each;
         for (int64_t i = 0; t->type == GGML_TYPE_F16 && t->ne[0] == CACHE &&
@@ -282,7 +326,7 @@ static void set_inputs(const struct graph *g, const struct part *p)
 static struct graph make(const struct part *p, ggml_backend_t backend)
 {
     const struct ggml_init_params params = {
-        .mem_size = 256 * ggml_tensor_overhead() + ggml_graph_overhead(),
+        .mem_size = 512 * ggml_tensor_overhead() + ggml_graph_overhead(),
         .no_alloc = true};
     struct graph g = {.weights_ctx = ggml_init(params),
                       .ctx = ggml_init(params)};
@@ -293,7 +337,7 @@ static struct graph make(const struct part *p, ggml_backend_t backend)
     if (p->experts)
         experts(&g, p, x);
     else
-        attention(&g, p, x);
+        layers(&g, p, x);
     g.weights = ggml_backend_alloc_ctx_tensors(g.weights_ctx, backend);
     ggml_backend_buffer_set_usage(g.weights, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     g.memory = ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend));
@@ -311,6 +355,19 @@ static void end(struct graph *g)
     ggml_backend_buffer_free(g->weights);
     ggml_free(g->ctx);
     ggml_free(g->weights_ctx);
+}
+
+/* Launches so far; 0 if nobody counts. */
+static unsigned long launches(void)
+{
+    const char *const path = getenv("KPK_HIP_LIBRARY");
+    void *const library = path ? dlopen(path, RTLD_NOW) : NULL;
+    const struct counted_hip *(*counted)(void) =
+        library
+            ? (const struct counted_hip *(*)(void))dlsym(library, "counted_hip")
+            : NULL;
+
+    return counted ? counted()->launches : 0;
 }
 
 /* The results one behind the other; *n is their size. */
@@ -357,7 +414,9 @@ static int run(const struct part *p, ggml_backend_t fusing,
     enum { MOST_DISTANCE_INVERSE = 2000 }; /* as test-backend-ops has it */
     struct graph a = make(p, fusing), b = make(p, plain), c = make(p, cpu);
     size_t n;
+    const unsigned long before = launches();
     uint8_t *want = compute(&b, p, plain, &n), *cpus = compute(&c, p, cpu, &n);
+    const unsigned long apart = launches() - before;
     const double far = distance(&b, want, cpus);
     int faults = 0;
 
@@ -366,9 +425,16 @@ static int run(const struct part *p, ggml_backend_t fusing,
         faults++;
     }
     for (int time = 0; time < TIMES; time++) {
+        const unsigned long from = launches();
         uint8_t *got = compute(&a, p, fusing, &n);
+        const unsigned long saved = apart - (launches() - from);
         size_t other = 0, first = 0;
 
+        if (time == 0 && saved != p->saves && apart > 0) {
+            printf("%s: of %lu launches %lu are saved, not %lu\n", p->name,
+                   apart, saved, p->saves);
+            faults++;
+        }
         for (size_t i = n; i-- > 0;) {
             other += got[i] != want[i];
             first = got[i] != want[i] ? i : first;
@@ -394,20 +460,34 @@ static int run(const struct part *p, ggml_backend_t fusing,
 #define F(name) #name, GGML_TYPE_##name, GGML_TYPE_##name
 static const struct part parts[] = {
     /* weights of all, of V   width  d  heads  K's  tokens  streams */
-    {F(Q4_0),                   256, 64,    4,   2,      1,       1, false, false, false, 0, 0, 512, false},
-    {F(Q4_0),                   256, 64,    4,   2,     70,       1, false, false, false, 0, 0, 512, false},
-    {F(Q8_0),                   256, 64,    9,   3,      1,       1, false, false, true,  0, 0, 0, false},
+    {F(Q4_0),                   256, 64,    4,   2,      1,       1, false, false, false, 0, 0, 512, false, 15},
+    {F(Q4_0),                   256, 64,    4,   2,     70,       1, false, false, false, 0, 0, 512, false, 15},
+    {F(Q8_0),                   256, 64,    9,   3,      1,       1, false, false, true,  0, 0, 0, false, 10},
     {"Q4_K, V Q6_K", GGML_TYPE_Q4_K, GGML_TYPE_Q6_K,
-                                512, 128,   4,   4,      2,       1, false, false, false, 0, 0, 0, false},
-    {F(Q4_K),                   256, 64,    4,   1,      8,       8, false, false, true,  0, 0, 0, false},
-    {F(Q5_0),                   256, 64,    4,   2,     24,       1, false, false, false, 0, 0, 0, false},
-    {F(Q8_0),                   256, 64,    4,   2,      6,       2, true,  false, true,  0, 0, 0, false},
-    {F(Q4_1),                   512, 256,   4,   1,      1,       1, true,  true,  true,  0, 0, 0, false},
-    {F(F16),                    256, 64,    4,   2,      3,       1, false, false, false, 0, 0, 0, false},
+                                512, 128,   4,   4,      2,       1, false, false, false, 0, 0, 0, false, 9},
+    {F(Q4_K),                   256, 64,    4,   1,      8,       8, false, false, true,  0, 0, 0, false, 10},
+    {F(Q5_0),                   256, 64,    4,   2,     24,       1, false, false, false, 0, 0, 0, false, 10},
+    {F(Q8_0),                   256, 64,    4,   2,      6,       2, true,  false, true,  0, 0, 0, false, 10},
+    {F(Q4_1),                   512, 256,   4,   1,      1,       1, true,  true,  true,  0, 0, 0, false, 11},
+    {F(F16),                    256, 64,    4,   2,      3,       1, false, false, false, 0, 0, 0, false, 1},
+    {"turned in place", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
+                                256, 64,    4,   2,      2,       1, .turned_in_place = true, .saves = 5},
+    {"scaled in place", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
+                                256, 64,    4,   2,      2,       1, .scaled = true, .scaled_in_place = true, .saves = 5},
+    {"scaled in place, normed", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
+                                256, 64,    4,   2,      2,       1, .normed = true, .scaled = true, .scaled_in_place = true, .saves = 7},
+    {"K and V of one product", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
+                                256, 64,    4,   2,      2,       1, .one_product = true, .saves = 4},
+    {"layers AABCA", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
+                                256, 64,    4,   2,      2,       1, .layers = "AABCA", .saves = 55},
+    {"layers ADD", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
+                                256, 64,    4,   2,      2,       1, .layers = "ADD", .saves = 30},
+    {"factors that change", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
+                                256, 64,    4,   2,      2,       1, .normed = true, .layers = "C", .factors_later = true, .saves = 7},
     /* experts, of a token, the inner width */
-    {F(Q8_0),                   256, 0, 0, 0,            1,       1, false, false, false, 16, 4, 256, true},
-    {F(Q4_K),                   256, 0, 0, 0,            5,       1, false, false, false, 64, 8, 256, false},
-    {F(Q4_K),                   256, 0, 0, 0,           40,       1, false, false, false,  8, 2, 256, true},
+    {F(Q8_0),                   256, 0, 0, 0,            1,       1, false, false, false, 16, 4, 256, true, 11},
+    {F(Q4_K),                   256, 0, 0, 0,            5,       1, false, false, false, 64, 8, 256, false, 12},
+    {F(Q4_K),                   256, 0, 0, 0,           40,       1, false, false, false,  8, 2, 256, true, 6},
 };
 /* clang-format on */
 
