@@ -10,8 +10,8 @@ LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name
 # Scripts are files without an extension that say so.
 LINT_SH := $(sort $(shell find .ci gen src tests -name '*.sh' -o -type f ! -name '*.*' -exec grep -l -m1 '^\#!/bin/sh' {} +))
 # Examples and a benchmark include what their own builds make, src/ggml and its
-# test a llama.cpp's headers; constants.c is for GPUs, *_windows.c for Windows.
-LINT_TIDY := $(filter-out src/ggml/% tests/ggml/graphs.c tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
+# tests a llama.cpp's headers; constants.c is for GPUs, *_windows.c for Windows.
+LINT_TIDY := $(filter-out src/ggml/% tests/ggml/fused.c tests/ggml/graphs.c tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
   gen/make/constants.c %_windows.c,$(LINT_C))
 
 # Headers that sources include and builds make.
