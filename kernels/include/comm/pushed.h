@@ -5,10 +5,13 @@
  * up its own share when the same block of the others has done so, and writes
  * the sums to all ranks.
  *
- * Shares are whole cache lines, for a line that two GPUs write would lose what
- * one of them wrote. Sums go straight into the results of all ranks, or into
- * their workspaces if those are no memory for other GPUs to write: each rank
- * then copies its own.
+ * Sums go straight into the results of all ranks, or into their workspaces if
+ * those are no memory for other GPUs to write: each rank then copies its own.
+ *
+ * Shares are whole cache lines of a workspace, for AMD's GPUs: a line that two
+ * of them write could lose what one of them wrote. Results in place, which
+ * NVIDIA's GPUs alone have, begin anywhere, so that two GPUs may write to one
+ * line: these keep the bytes of both.
  */
 #pragma once
 
