@@ -52,11 +52,13 @@ pub struct KpackGraph<W> {
 impl<W> KpackGraph<W> {
     /// Does the recorded work, in the order of the device's other work: on what the tensors that it reads
     /// hold by then, with its result where it was.
-    pub fn launch(&mut self) -> Result<()> {
-        // SAFETY: the graph has the memory of the work, and the tensors that the work owns or borrows.
-        // Modules stay loaded.
-        unsafe { self.graph.launch(self.device.stream())? };
-        Ok(())
+    ///
+    /// # Safety
+    /// The tensors that the work read or wrote and did not make itself are still there, in the same memory.
+    /// The graph has what the work owns or borrows; a tensor that was replaced within that (a `RefCell`, a
+    /// lock, a `Var`) or that the work got elsewhere is the caller's to keep.
+    pub unsafe fn launch(&mut self) -> Result<()> {
+        Ok(self.graph.launch(self.device.stream())?)
     }
 }
 
@@ -80,7 +82,7 @@ impl KpackDevice {
     /// ```ignore
     /// let (mut graph, y) = device.as_kpack_device()?.record(|| model.forward(&x))?;
     /// x.slice_set(&next, 0, 0)?;
-    /// graph.launch()?;
+    /// unsafe { graph.launch()? } // x and the model's tensors are where they were
     /// ```
     pub fn record<T, W>(&self, mut work: W) -> Result<(KpackGraph<W>, T)>
     where

@@ -516,7 +516,8 @@ fn recorded_work_is_launched_again_on_a_gpu() -> Result<()> {
         for round in 0..3 {
             let next = (numbers(60, gpu)?.reshape((3, 20))? * (0.1 + round as f64))?;
             x.slice_set(&next, 0, 0)?;
-            graph.launch()?;
+            // SAFETY: x and w are there.
+            unsafe { graph.launch()? };
             assert_eq!(held(y.clone())?, held(work(&next)?)?);
         }
         // Its memory is its own.
@@ -558,7 +559,8 @@ fn what_is_not_recorded_is_refused_on_a_gpu() -> Result<()> {
         refused(other.map(|_| ()), "the same work");
         // After all that it records.
         let (mut graph, y) = device.record(|| x.exp())?;
-        graph.launch()?;
+        // SAFETY: x is there.
+        unsafe { graph.launch()? };
         assert_eq!(held(y)?, held(x.exp()?)?);
         Ok(())
     })
