@@ -146,5 +146,6 @@ unsafe fn launch(device: &KpackDevice, kind: u32, args: &kpk_attention_args) -> 
     check(kpk_attention_choose(instance, module, kind, cache, args, most, &mut plan))?;
     let workspace = device.alloc(plan.workspace_nbytes as usize, DType::U8)?;
     let at = workspace.ptr(0).cast();
+    let _recording = device.recording()?;
     check(kpk_attention_launch(instance, args, &plan, at, stream.raw()))
 }

@@ -149,6 +149,7 @@ impl Comm {
         let (n, part) = (l.shape().elem_count(), PART_NBYTES / x.dtype().size_in_bytes());
         let (group, stream) = (self.group.raw, self.device.stream().raw());
         let _one_at_a_time = self.calls.lock().unwrap();
+        let _recording = self.device.recording()?;
 
         for first in (0..n).step_by(part) {
             let (at, count) = (out.ptr(first).cast(), part.min(n - first) as u64);

@@ -180,6 +180,7 @@ impl KpackDevice {
     ) -> Result<()> {
         let mut list = Vec::new();
         args.add(&mut list);
+        let _recording = self.recording()?;
         Ok(kernel.launch(shape, self.stream(), &list)?)
     }
 
@@ -199,6 +200,7 @@ impl KpackDevice {
     /// Lists one after the other, on the device.
     pub fn info(&self, lists: &[&[usize]]) -> Result<Info> {
         let list = lists.concat();
+        let arena = self.recording()?;
         let mut held = self.gpu.lists.lock().unwrap();
 
         let there = match held.get(&list) {
@@ -212,7 +214,7 @@ impl KpackDevice {
                 there
             }
         };
-        if let Some(arena) = &*self.arena() {
+        if let Some(arena) = &*arena {
             arena.keep(&there);
         }
         Ok(Info {
@@ -246,12 +248,12 @@ impl KpackDevice {
     /// Memory for so many elements, with what it had before.
     pub fn alloc(&self, count: usize, dtype: DType) -> Result<KpackStorage> {
         let (nbytes, stream) = (count * dtype.size_in_bytes(), self.stream());
-        let arena = self.arena().clone();
-        let data = match &arena {
+        let arena = self.recording()?;
+        let data = match &*arena {
             Some(arena) => arena.take(nbytes, stream)?,
             None => stream.alloc(nbytes)?,
         };
-        Ok(KpackStorage::of(data, dtype, self, arena))
+        Ok(KpackStorage::of(data, dtype, self, arena.clone()))
     }
 
     /// A tensor's bytes, of any type.

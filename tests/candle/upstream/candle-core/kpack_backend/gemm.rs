@@ -103,6 +103,7 @@ pub fn matmul(
             &mut plan,
         ))?;
         let workspace = device.alloc(plan.workspace_nbytes as usize, DType::U8)?;
+        let _recording = device.recording()?;
         check(kpk_gemm_launch(
             instance,
             &product,

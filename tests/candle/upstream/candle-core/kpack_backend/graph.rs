@@ -5,17 +5,27 @@ use crate::Result;
 use kpack::{Buffer, CaptureMode, Stream};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, ThreadId};
 
 /// Memory of recorded work. What its tensors give back stays here, since each launch uses it again.
-#[derive(Default)]
 pub(super) struct Arena {
+    thread: ThreadId, // which alone uses the GPU while it records
     idle: Mutex<HashMap<usize, Vec<Buffer<u8>>>>,
     lists: Mutex<Vec<Arc<Buffer<usize>>>>,
     is_recording: AtomicBool,
 }
 
 impl Arena {
+    fn new() -> Self {
+        Arena {
+            thread: thread::current().id(),
+            idle: Mutex::default(),
+            lists: Mutex::default(),
+            is_recording: AtomicBool::new(false),
+        }
+    }
+
     /// Memory of this size. A stream that records allocates nothing: there is what the work had when it
     /// ran before.
     pub(super) fn take(&self, nbytes: usize, stream: &Stream) -> Result<Buffer<u8>> {
@@ -77,7 +87,7 @@ impl KpackDevice {
     /// result that is returned. Change a tensor that the work reads by `slice_set()`.
     ///
     /// The work is the same each time. It takes no numbers from the host and gives it none; random
-    /// numbers repeat. No other thread uses the GPU meanwhile.
+    /// numbers repeat. What other threads ask of the GPU meanwhile is refused.
     ///
     /// ```ignore
     /// let (mut graph, y) = device.as_kpack_device()?.record(|| model.forward(&x))?;
@@ -88,7 +98,7 @@ impl KpackDevice {
     where
         W: FnMut() -> Result<T>,
     {
-        let arena = Arc::new(Arena::default());
+        let arena = Arc::new(Arena::new());
         {
             let mut recording = self.arena();
             if recording.is_some() {
@@ -119,9 +129,21 @@ impl KpackDevice {
         Ok((graph, result))
     }
 
+    /// The memory of what this thread records, if it does. Other threads are refused then. Nobody begins
+    /// to record while this is held, so it is held until the stream has the work.
+    pub(super) fn recording(&self) -> Result<MutexGuard<'_, Option<Arc<Arena>>>> {
+        let arena = self.arena();
+        if arena.as_ref().is_some_and(|arena| arena.thread != thread::current().id()) {
+            crate::bail!(
+                "another thread records work on {self:?}: use the GPU before, or after record() has returned"
+            )
+        }
+        Ok(arena)
+    }
+
     /// For what the device cannot record.
     pub(super) fn refuse_to_record(&self, what: &str) -> Result<()> {
-        if self.arena().is_some() {
+        if self.recording()?.is_some() {
             crate::bail!("recorded work {what}: do that before, or after the launch")
         }
         Ok(())

@@ -146,6 +146,8 @@ impl KpackStorage {
     }
 
     pub fn transfer_to_device(&self, to: &KpackDevice) -> Result<Self> {
+        self.device.refuse_to_record("copies to another GPU")?;
+        to.refuse_to_record("copies from another GPU")?;
         let mut data = to.stream().alloc(self.data.len())?;
         data.copy_from(self.data.as_view())?;
         Ok(Self::new(data, self.dtype, to))

@@ -551,6 +551,8 @@ fn what_is_not_recorded_is_refused_on_a_gpu() -> Result<()> {
             "to the host",
         );
         refused(recorded(&|| device.record(|| x.exp()).map(|it| it.1)), "records already");
+        let of_others = || std::thread::scope(|s| s.spawn(|| x.exp()).join().unwrap());
+        refused(recorded(&of_others), "another thread records");
         let mut rows = 0;
         let other = device.record(|| {
             rows += 1;
