@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 const DEFAULT_SEED: u64 = 299792458;
 
-/// Lists of dimensions and strides that stay on the device. When there are more, all go.
+/// Lists of dimensions and strides that stay on the device. When there are more, all go, but for work that
+/// is being recorded: its second round finds those of its first.
 const MOST_LISTS: usize = 4096;
 
 /// The pack on one GPU, and the stream that all work of the process on it is given to: tensors of two
@@ -206,8 +207,10 @@ impl KpackDevice {
         let there = match held.get(&list) {
             Some(there) => there.clone(),
             None => {
-                if held.len() == MOST_LISTS {
-                    held.clear();
+                match &*arena {
+                    Some(arena) => arena.refuse_new("dimensions and strides")?,
+                    None if held.len() >= MOST_LISTS => held.clear(),
+                    None => (),
                 }
                 let there = Arc::new(self.stream().upload(&list)?);
                 held.insert(list, there.clone());

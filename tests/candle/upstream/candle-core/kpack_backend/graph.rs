@@ -26,18 +26,27 @@ impl Arena {
         }
     }
 
-    /// Memory of this size. A stream that records allocates nothing: there is what the work had when it
-    /// ran before.
+    /// Memory of this size. While the stream records there is what the work had when it ran before.
     pub(super) fn take(&self, nbytes: usize, stream: &Stream) -> Result<Buffer<u8>> {
         let idle = self.idle.lock().unwrap().get_mut(&nbytes).and_then(Vec::pop);
         match idle {
             Some(buffer) => Ok(buffer),
-            None if self.is_recording.load(Ordering::Relaxed) => crate::bail!(
-                "recorded work asks for {nbytes} bytes that it did not ask for when it ran before: \
-                 it has to be the same work each time"
-            ),
-            None => Ok(stream.alloc(nbytes)?),
+            None => {
+                self.refuse_new(&format!("{nbytes} bytes"))?;
+                Ok(stream.alloc(nbytes)?)
+            }
         }
+    }
+
+    /// A stream that records neither allocates nor uploads.
+    pub(super) fn refuse_new(&self, what: &str) -> Result<()> {
+        if self.is_recording.load(Ordering::Relaxed) {
+            crate::bail!(
+                "recorded work asks for {what} that it did not ask for when it ran before: \
+                 it has to be the same work each time"
+            )
+        }
+        Ok(())
     }
 
     pub(super) fn give_back(&self, buffer: Buffer<u8>) {

@@ -559,6 +559,12 @@ fn what_is_not_recorded_is_refused_on_a_gpu() -> Result<()> {
             x.narrow(0, 0, rows)?.exp()
         });
         refused(other.map(|_| ()), "the same work");
+        let mut lines = 0;
+        let other = device.record(|| {
+            lines += 2;
+            x.reshape((lines, 60 / lines))?.t()?.exp()
+        });
+        refused(other.map(|_| ()), "dimensions and strides");
         // After all that it records.
         let (mut graph, y) = device.record(|| x.exp())?;
         // SAFETY: x is there.
