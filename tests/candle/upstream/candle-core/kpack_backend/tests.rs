@@ -498,7 +498,8 @@ fn alone(name: &str, work: impl FnOnce(&Device) -> Result<()>) -> Result<()> {
         .args(["--exact", &format!("kpack_backend::tests::{name}")])
         .env(ALONE, "1")
         .output()?;
-    assert!(ran.status.success(), "{ran:?}");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{ran:?}");
     Ok(())
 }
 
