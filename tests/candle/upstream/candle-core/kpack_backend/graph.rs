@@ -77,6 +77,7 @@ impl<W> KpackGraph<W> {
     /// The graph has what the work owns or borrows; a tensor that was replaced within that (a `RefCell`, a
     /// lock, a `Var`) or that the work got elsewhere is the caller's to keep.
     pub unsafe fn launch(&mut self) -> Result<()> {
+        let _recording = self.device.refuse_to_record("launches another graph")?;
         Ok(self.graph.launch(self.device.stream())?)
     }
 }
@@ -150,11 +151,12 @@ impl KpackDevice {
         Ok(arena)
     }
 
-    /// For what the device cannot record.
-    pub(super) fn refuse_to_record(&self, what: &str) -> Result<()> {
-        if self.recording()?.is_some() {
+    /// For what the device cannot record; likewise.
+    pub(super) fn refuse_to_record(&self, what: &str) -> Result<MutexGuard<'_, Option<Arc<Arena>>>> {
+        let arena = self.recording()?;
+        if arena.is_some() {
             crate::bail!("recorded work {what}: do that before, or after the launch")
         }
-        Ok(())
+        Ok(arena)
     }
 }
