@@ -176,7 +176,7 @@ typedef struct kpk_comm_plan {
     uint32_t element_nbytes;
     uint64_t n;          /* elements */
     uint64_t each;       /* of them in one launch; 0 if there is none to do */
-    uint32_t registered; /* 1: inputs must lie in registered buffers */
+    uint32_t registered; /* 1: inputs lie in registered buffers, see below */
     uint32_t medium;     /* 1: through workspaces, with barriers */
     /* What a block sends before it waits for what it has sent before: pieces of
      * 16 bytes for each thread, or rows. 1 at least. */
@@ -201,6 +201,7 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
  *   in, out  device memory of the rank's GPU, aligned to an element; fast if
  *            aligned to 16 bytes. If plan->registered, `in` is at one place of
  *            one registered buffer on all ranks, with KPK_COMM_BROADCAST too.
+ *            KPK_COMM_ALL_REDUCE wants that if out is in, on NVIDIA's GPUs.
  *            NULL will do if plan->n is 0
  *   stream   a stream of the rank's instance
  *

@@ -187,25 +187,17 @@ static void add_group(struct arguments *a, const kpk_comm *comm,
     ADD(a, comm->limit_ms);
 }
 
-/*
- * Where the ranks take a large all-reduce's sums. Rank `rank` alone knows its
- * `out`, so the others' follow from a registered buffer or from the inputs, or
- * are in the workspaces. AMD's memory model has no rule for plain memory that
- * one GPU caches and another one writes.
- */
-static void find_targets(const kpk_comm *comm, uint32_t rank,
-                         char *const of[KPK_COMM_MOST_RANKS], const char *out,
+/* Where the ranks take a large all-reduce's sums: in place, or in their
+ * workspaces. */
+static void find_targets(const kpk_comm *comm, char *const *in_place,
                          char *to[KPK_COMM_MOST_RANKS])
 {
-    const kpk_device *device = kpk_instance_device(comm->insts[rank]);
-    const bool writes = device->platform == KPK_CUDA && out && out == of[rank];
-
     for (uint32_t s = 0; s < comm->ranks; s++)
-        to[s] =
-            writes ? of[s] : comm->workspaces[s] + kpk_i_comm_results_at(comm);
+        to[s] = in_place ? in_place[s]
+                         : comm->workspaces[s] + kpk_i_comm_results_at(comm);
 }
 
-/* One launch; `in` is the rank's input, of[] all ranks' if they are read. */
+/* One launch; `in` is the rank's input, of[] what find_buffers() found. */
 static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
                          const kpk_kernel *kernel, uint32_t rank, uint32_t root,
                          const char *in, char *const of[KPK_COMM_MOST_RANKS],
@@ -225,7 +217,7 @@ static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
          plan->registered && !plan->medium && s < KPK_COMM_MOST_RANKS; s++)
         ADD(&a, of[s]);
     if (plan->registered && plan->medium) {
-        find_targets(comm, rank, of, out, to);
+        find_targets(comm, of[rank] ? of : NULL, to);
         for (int s = 0; s < KPK_COMM_MOST_RANKS; s++)
             ADD(&a, to[s]);
     }
@@ -265,21 +257,36 @@ static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
     return kpk_i_comm_usable(comm, "kpk_comm_launch");
 }
 
-/* Where all ranks' inputs lie; KPK_ERR_ARG if they are not registered. */
-static kpk_status find_inputs(const kpk_comm *comm, const kpk_comm_plan *plan,
-                              uint32_t rank, const char *in,
-                              char *of[KPK_COMM_MOST_RANKS])
+/*
+ * Where all ranks' inputs lie, if they are read there or the sums are written
+ * there; KPK_ERR_ARG if they are not registered. An all-reduce reads no other
+ * rank's. In place it writes them, for rank `rank` alone knows its `out`, and
+ * the others' follow from the buffer; but not on AMD's GPUs, whose memory model
+ * has no rule for plain memory that one GPU caches and another one writes.
+ */
+static kpk_status find_buffers(const kpk_comm *comm, const kpk_comm_plan *plan,
+                               uint32_t rank, const char *in, const char *out,
+                               char *of[KPK_COMM_MOST_RANKS])
 {
+    const kpk_device *device = kpk_instance_device(comm->insts[rank]);
+    const bool writes = plan->op == KPK_COMM_ALL_REDUCE;
     const uint64_t rows = plan->op == KPK_COMM_REDUCE_SCATTER ? comm->ranks : 1;
-    const struct comm_buffer *b =
-        buffer_of(comm, rank, in, rows * plan->n * plan->element_nbytes);
+    const struct comm_buffer *b;
 
+    if (!plan->registered ||
+        (writes && (in != out || device->platform != KPK_CUDA)))
+        return KPK_OK;
+    b = buffer_of(comm, rank, in, rows * plan->n * plan->element_nbytes);
     if (!b)
         return kpk_i_fail(KPK_ERR_ARG,
-                          "kpk_comm_launch: %s reads the inputs of all ranks, "
-                          "but rank %lu's is in no registered buffer: call "
-                          "kpk_comm_register()",
-                          plan->kernel, (unsigned long)rank);
+                          "kpk_comm_launch: %s %s of all ranks, but rank %lu's "
+                          "is in no registered buffer: call "
+                          "kpk_comm_register()%s",
+                          plan->kernel,
+                          writes ? "writes into the outputs"
+                                 : "reads the inputs",
+                          (unsigned long)rank,
+                          writes ? ", or give an out that is not in" : "");
     for (uint32_t s = 0; s < comm->ranks; s++)
         of[s] = b->of[s] + (in - b->of[rank]);
     return KPK_OK;
@@ -312,8 +319,8 @@ kpk_status kpk_comm_launch(kpk_comm *comm, const kpk_comm_plan *plan,
 
     if (st == KPK_OK && comm->engine)
         return call_library(comm, plan, rank, root, in, out, stream);
-    if (st == KPK_OK && plan->registered)
-        st = find_inputs(comm, plan, rank, from, of);
+    if (st == KPK_OK)
+        st = find_buffers(comm, plan, rank, from, to, of);
     if (st == KPK_OK)
         st = kpk_kernel_get(comm->insts[rank], plan->kernel, &kernel);
     for (uint64_t i = 0; st == KPK_OK && i < plan->n; i += plan->each) {
@@ -467,7 +474,7 @@ static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
     struct arguments a = {.n = 0};
     char *to[KPK_COMM_MOST_RANKS] = {0};
 
-    find_targets(comm, rank, of, NULL, to);
+    find_targets(comm, NULL, to);
     add_group(&a, comm, &rank);
     if (!plan->registered)
         ADD(&a, n->in);
@@ -540,8 +547,8 @@ kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
     kpk_comm_norm_args n;
     uint64_t nbytes, out_nbytes;
 
-    if (st == KPK_OK && plan->registered)
-        st = find_inputs(comm, plan, rank, args->in, of);
+    if (st == KPK_OK)
+        st = find_buffers(comm, plan, rank, args->in, NULL, of);
     if (st == KPK_OK)
         st = kpk_kernel_get(comm->insts[rank], plan->kernel, &kernel);
     if (st != KPK_OK)
@@ -604,8 +611,8 @@ kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
         char *of[KPK_COMM_MOST_RANKS];
 
         st = check_call(comm, plan, r, root, in[r], out[r]);
-        if (st == KPK_OK && plan->registered)
-            st = find_inputs(comm, plan, r, in[r], of);
+        if (st == KPK_OK)
+            st = find_buffers(comm, plan, r, in[r], out[r], of);
     }
     if (st == KPK_OK)
         st = check_places(comm, plan, in, out);

@@ -142,6 +142,21 @@ static void check_graphs(struct group *g)
     }
 }
 
+/* A large call in place, in a buffer that is not registered. */
+static void check_unregistered(struct group *g, kpk_comm_op op, const char *why)
+{
+    const struct rank *k = &g->ranks[0];
+    kpk_comm_plan plan;
+
+    need(kpk_comm_choose(g->comm, op, KPK_COMM_F32, 1 << 20, &plan), "a plan");
+    check(plan.registered == 1, "a large message");
+    check(kpk_comm_launch(g->comm, &plan, 0, 0, k->out, k->out, k->stream) ==
+                  KPK_ERR_ARG &&
+              strstr(kpk_error_message(), why) &&
+              strstr(kpk_error_message(), "in no registered buffer"),
+          "a buffer that is not registered");
+}
+
 static void check_errors(struct group *g)
 {
     struct rank *k = &g->ranks[0];
@@ -158,14 +173,12 @@ static void check_errors(struct group *g)
     check(kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, (kpk_comm_type)9, 1,
                           &plan) == KPK_ERR_ARG,
           "a type that there is not");
+    check_unregistered(g, KPK_COMM_BROADCAST, "reads the inputs");
+    if (kpk_instance_device(k->inst)->platform == KPK_CUDA)
+        check_unregistered(g, KPK_COMM_ALL_REDUCE, "writes into the outputs");
     need(kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, KPK_COMM_F32, 1 << 20,
                          &plan),
          "a plan");
-    check(plan.registered == 1, "a large message");
-    check(kpk_comm_launch(g->comm, &plan, 0, 0, k->out, k->out, k->stream) ==
-                  KPK_ERR_ARG &&
-              strstr(kpk_error_message(), "in no registered buffer"),
-          "a buffer that is not registered");
     check(kpk_comm_launch(g->comm, &plan, g->n, 0, k->in, k->out, k->stream) ==
               KPK_ERR_ARG,
           "a rank that there is not");
@@ -209,7 +222,8 @@ static void make_input(uint32_t rank, kpk_comm_type type,
     }
 }
 
-/* Sums of the same numbers by a way: all ranks', one after the other. */
+/* Sums of the same numbers by a way: all ranks', one after the other. No buffer
+ * is registered, for none is in place. */
 static void sum_by_way(struct group *g, size_t w, kpk_comm_type type,
                        uint16_t *sums)
 {
@@ -226,7 +240,6 @@ static void sum_by_way(struct group *g, size_t w, kpk_comm_type type,
         need(kpk_copy_to(insts[r], buffers[r], input, WAY_NBYTES), "a copy");
     }
     need(kpk_comm_open(insts, g->n, &ways[w].options, &g->comm), "opening");
-    need(kpk_comm_register(g->comm, buffers, WAY_NBYTES), "registering");
     need(kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, type, n, &plan),
          "a plan");
     check(strstr(plan.kernel, ways[w].name) != NULL, plan.kernel);
