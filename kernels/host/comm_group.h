@@ -68,8 +68,10 @@ typedef struct kpk_comm_options {
      * KiB for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. Each GPU
      * has 4 * ranks times as many bytes. */
     uint32_t small_nbytes;
-    /* Bytes that one launch of a large all-reduce adds up, for which each GPU
-     * has room: 64 MiB, 2^40 at most. Longer messages take several launches. */
+    /* Bytes that one launch of a large all-reduce adds up: 64 MiB, 2^40 at
+     * most. Longer messages take several launches. Each GPU has three times as
+     * many, for the results and for two rounds of shares: with the other two
+     * sizes' 194 MiB for 2 ranks by default. */
     uint64_t large_nbytes;
     /* How long a kernel waits for another rank: 10000. */
     uint32_t limit_ms;

@@ -50,6 +50,7 @@ impl Drop for Group {
 fn options() -> kpk_comm_options {
     kpk_comm_options {
         medium_nbytes: PART_NBYTES as u64,
+        large_nbytes: 1 << 16, // nothing is larger than a part
         ..Default::default()
     }
 }
