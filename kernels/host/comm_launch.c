@@ -370,12 +370,21 @@ static kpk_status check_norm(const kpk_comm *comm, const kpk_comm_plan *plan)
     return KPK_OK;
 }
 
-/* Blocks of a cluster hear from each other sooner than others do. */
-static bool has_clusters(const kpk_instance *inst)
+/* Blocks of a cluster hear from each other sooner than others do. The code that
+ * runs on the device must have clusters. */
+static bool has_clusters(kpk_instance *inst, const char *kernel_name)
 {
     const kpk_device *device = kpk_instance_device(inst);
+    char name[KPK_I_SM_NBYTES];
+    const kpk_kernel *kernel;
+    const char *target;
 
-    return device->platform == KPK_CUDA && atoi(device->target + 3) >= 90;
+    if (device->platform != KPK_CUDA ||
+        kpk_kernel_get(inst, kernel_name, &kernel) != KPK_OK)
+        return false;
+    target =
+        kpk_i_target_of_rows(kpk_kernel_module(kernel), device->target, name);
+    return atoi(target + 3) >= 90;
 }
 
 /* A thread for each piece of a row, in as many blocks as there are for it. What
@@ -385,7 +394,7 @@ static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
     const uint64_t rows = plan->each / plan->columns;
     const uint64_t columns = comm_most(plan->padded, plan->columns);
     const uint64_t pieces = columns * plan->element_nbytes / PIECE;
-    const kpk_instance *inst = comm->insts[comm->party.rank];
+    kpk_instance *inst = comm->insts[comm->party.rank];
     const bool shares = kpk_instance_device(inst)->platform == KPK_CUDA;
     const uint32_t most_parts = shares && way != LARGE ? MOST_PARTS : 1;
     uint32_t threads = 32, parts = 1;
@@ -400,7 +409,7 @@ static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
     if ((uint64_t)threads * parts * plan->element_nbytes < pieces)
         parts = 1; /* a thread holds 16 numbers */
     plan->parts = parts;
-    plan->clustered = parts > 1 && has_clusters(inst);
+    plan->clustered = parts > 1 && has_clusters(inst, plan->kernel);
     plan->step = STEP_ROWS;
     plan->shape.block[0] = threads;
     plan->shape.grid[0] = (uint32_t)comm_least(rows * parts, comm->blocks);
