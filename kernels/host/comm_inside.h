@@ -40,7 +40,8 @@ struct kpk_comm {
     uint64_t medium_nbytes; /* whole lines */
     uint64_t slot_nbytes;   /* of medium messages, and of shares */
     uint64_t large_nbytes;
-    bool by_library; /* asked for */
+    bool by_library;     /* asked for */
+    bool share_a_device; /* some ranks */
     struct comm_buffer *buffers;
     /* The first wait in vain that a check has found, which ends the group:
      * 1 + the rank that did not come, or SOME, and above 16 bits who waited. */

@@ -409,7 +409,10 @@ static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
     if ((uint64_t)threads * parts * plan->element_nbytes < pieces)
         parts = 1; /* a thread holds 16 numbers */
     plan->parts = parts;
-    plan->clustered = parts > 1 && has_clusters(inst, plan->kernel);
+    /* a device has room for a number of blocks of several ranks, but maybe not
+     * for so many as clusters */
+    plan->clustered =
+        parts > 1 && !comm->share_a_device && has_clusters(inst, plan->kernel);
     plan->step = STEP_ROWS;
     plan->shape.block[0] = threads;
     plan->shape.grid[0] = (uint32_t)comm_least(rows * parts, comm->blocks);

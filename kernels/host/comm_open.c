@@ -82,10 +82,9 @@ static uint32_t most_blocks(const kpk_instance *inst, uint32_t sharing)
     return (uint32_t)comm_least(COMM_BLOCKS, units ? units : 1);
 }
 
-static uint32_t blocks_of(const kpk_comm *comm)
+static void count_blocks(kpk_comm *comm)
 {
-    uint32_t blocks = COMM_BLOCKS;
-
+    comm->blocks = COMM_BLOCKS;
     for (uint32_t r = 0; r < comm->ranks; r++) {
         const int index = kpk_instance_device(comm->insts[r])->index;
         uint32_t sharing = 1; /* ranks on this device */
@@ -93,10 +92,10 @@ static uint32_t blocks_of(const kpk_comm *comm)
         for (uint32_t s = 0; s < comm->ranks; s++)
             sharing +=
                 s != r && kpk_instance_device(comm->insts[s])->index == index;
-        blocks =
-            (uint32_t)comm_least(blocks, most_blocks(comm->insts[r], sharing));
+        comm->share_a_device |= sharing > 1;
+        comm->blocks = (uint32_t)comm_least(
+            comm->blocks, most_blocks(comm->insts[r], sharing));
     }
-    return blocks;
 }
 
 /* ---- who does the work -------------------------------------------------- */
@@ -170,7 +169,7 @@ static kpk_status meet(kpk_comm *comm)
         snprintf(why, sizeof(why), "%s", kpk_error_message());
         return open_library(comm, why);
     }
-    comm->blocks = blocks_of(comm);
+    count_blocks(comm);
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
         st = load_kernels(comm->insts[r]);
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++)
