@@ -71,7 +71,8 @@ int main(void)
     puts("attention2_decode_*_576*,,128,splits,1,1,heads of K,1,1,0,1,64,0,0,"
          "0,0");
     /* cluster_keys are those that a block's warps hold at once; clusters are
-     * tuned on sm_90 */
+     * tuned on sm_90. A name that ends in the number of columns is of no cache
+     * in blocks: those have no clusters. */
     for (int d = 64; d <= 256; d *= 2)
         printf("attention*_decode_*_%d,sm_90,128,splits,1,1,heads of K,1,1,0,2,"
                "%d,%d,%d,16,0\n",
