@@ -346,6 +346,7 @@ impl BackendDevice for KpackDevice {
 
     fn zeros_impl(&self, shape: &Shape, dtype: DType) -> Result<KpackStorage> {
         let mut out = self.alloc(shape.elem_count(), dtype)?;
+        let _recording = self.recording()?;
         out.data_mut().fill_bytes(0)?;
         Ok(out)
     }
