@@ -15,8 +15,7 @@
  * heads that share one of K, over one of `splits` parts of the keys. With more
  * than one split attention_join_* follows; or, on sm_90 and for heads up to
  * 256, the splits are the blocks of a cluster along x, up to 8, which join
- * their results and need no workspace. Plans make no clusters for K and V in
- * blocks.
+ * their results and need no workspace.
  *
  * attention2_* are the same for the second form of the argument, which has
  * sinks, a mask and a width of V; attention2_join_* follows them. The kernels

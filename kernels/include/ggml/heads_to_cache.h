@@ -36,7 +36,7 @@ DEV void ggml_heads_to_cache(const kpk_ggml_heads &h, const f32 *table,
     const Turner turner(r, nullptr, nullptr, tokens, table);
 
     each_of(all * tokens, [&](u32 i) {
-        const u32 token = tokens == 1 ? 0 : divide_uniform(i, all);
+        const u32 token = divide_uniform(i, all);
         u32 at = i - token * all;
 
         if (at >= turned) {
