@@ -140,6 +140,24 @@ DEV void for_pieces(u64 at, u64 step, u64 whole, u64 end, Some do_some,
         do_one(at);
 }
 
+/* p[k] is the whole piece at + k * step of `in`, aligned to 16 bytes. */
+template <typename T, u32 count>
+DEV void load_pieces(const T *in, u64 at, u64 step, Piece<T> (&p)[count])
+{
+    UNROLL
+    for (u32 k = 0; k < count; k++)
+        p[k] =
+            load_pack<per16<T>::value>(in + (at + k * step) * per16<T>::value);
+}
+template <typename T, u32 count>
+DEV void store_pieces(T *out, u64 at, u64 step, const Piece<T> (&p)[count])
+{
+    UNROLL
+    for (u32 k = 0; k < count; k++)
+        store_pack<per16<T>::value>(out + (at + k * step) * per16<T>::value,
+                                    p[k]);
+}
+
 /* in, out  n elements of each rank; out may be in
  * rounds   pieces that a thread sends in a step */
 template <typename T>
@@ -160,9 +178,7 @@ DEV void all_reduce_medium(CommGroup &g, const MediumSlots &slots, const T *in,
                 [&](u64 at, auto count) {
                     Piece<T> p[count.value];
 
-                    UNROLL
-                    for (u32 k = 0; k < count.value; k++)
-                        p[k] = load_pack<each>(in + (at + k * threads) * each);
+                    load_pieces(in, at, threads, p);
                     UNROLL
                     for (u32 k = 0; k < count.value; k++)
                         push_piece(g, slots, at + k * threads, p[k]);
@@ -176,13 +192,9 @@ DEV void all_reduce_medium(CommGroup &g, const MediumSlots &slots, const T *in,
                 [&](u64 at, auto count) {
                     Piece<T> p[count.value];
 
-                    UNROLL
-                    for (u32 k = 0; k < count.value; k++)
-                        p[k] = load_pack<each>(in + (at + k * threads) * each);
+                    load_pieces(in, at, threads, p);
                     add_pushed(g, slots, at, threads, p);
-                    UNROLL
-                    for (u32 k = 0; k < count.value; k++)
-                        store_pack<each>(out + (at + k * threads) * each, p[k]);
+                    store_pieces(out, at, threads, p);
                 },
                 [&](u64 at) {
                     put_piece(out, n, at,

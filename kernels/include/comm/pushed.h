@@ -85,14 +85,8 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
                     [&](u64 at, auto some) {
                         Piece<T> v[some.value];
 
-                        UNROLL
-                        for (u32 k = 0; k < some.value; k++)
-                            v[k] = load_pack<each>(part +
-                                                   (at + k * threads) * each);
-                        UNROLL
-                        for (u32 k = 0; k < some.value; k++)
-                            store_pack<each>(slot + (at + k * threads) * each,
-                                             v[k]);
+                        load_pieces(part, at, threads, v);
+                        store_pieces(slot, at, threads, v);
                     },
                     [&](u64 at) {
                         store_pack<each>(slot + at * each,
@@ -108,20 +102,12 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
                 [&](u64 at, auto count) {
                     Piece<T> v[count.value];
 
-                    UNROLL
-                    for (u32 k = 0; k < count.value; k++)
-                        v[k] = load_pack<each>(in + first +
-                                               (at + k * threads) * each);
+                    load_pieces(in + first, at, threads, v);
                     add_pushed(g, slots, at, threads, v);
                     NO_UNROLL
-                    for (u32 next = 0; next < g.ranks; next++) {
-                        T *sums = to[(g.rank + next) % g.ranks] + first;
-
-                        UNROLL
-                        for (u32 k = 0; k < count.value; k++)
-                            store_pack<each>(sums + (at + k * threads) * each,
-                                             v[k]);
-                    }
+                    for (u32 next = 0; next < g.ranks; next++)
+                        store_pieces(to[(g.rank + next) % g.ranks] + first, at,
+                                     threads, v);
                 },
                 [&](u64 at) {
                     const Piece<T> sum = pushed_sum(
