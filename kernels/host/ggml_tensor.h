@@ -78,4 +78,7 @@ typedef struct kpk_ggml_heads {
     uint32_t at_once; /* heads that a thread turns by one angle; at least 1 */
 } kpk_ggml_heads;
 
+/* The experts among which ggml_choose_experts_f32 chooses, at most. */
+enum { KPK_GGML_MOST_EXPERTS = 512 };
+
 #endif

@@ -15,8 +15,6 @@
 
 #include <math.h>
 
-enum { MOST_EXPERTS = 512 }; /* as the kernel has it */
-
 /* A row of f32 for each token, without gaps. */
 static bool is_rows(const struct ggml_tensor *t)
 {
@@ -79,7 +77,7 @@ static int choice(struct run *run, const struct ggml_cgraph *graph, int first)
         ids->view_src != graph->nodes[sort] ||
         ids->data != graph->nodes[sort]->data || ids->ne[1] != probs->ne[1] ||
         !is_rows(probs) || !is_rows(probs->src[0]) ||
-        probs->ne[0] > MOST_EXPERTS || node_uses(graph, first) != 2 ||
+        probs->ne[0] > KPK_GGML_MOST_EXPERTS || node_uses(graph, first) != 2 ||
         node_uses(graph, sort) != 1 || node_uses_of(graph, of) != 1)
         return 0;
     last = division(graph, rows, &least);

@@ -1,7 +1,7 @@
 /*
  * mixture.h - which experts a token takes, and the sum of what they make
  *
- *   choose    logits [experts, tokens], up to most_experts. ids [k, tokens] i32
+ *   choose    logits [experts, tokens], up to 512. ids [k, tokens] i32
  *             are the k likeliest, the first of equal ones in front; weights
  *             [1, k, tokens] their softmax over all, by their sum, of at least
  *             `least`, if `whole`. Token = blockIdx.x, blocks: strided_norm.h
@@ -16,7 +16,7 @@
 #include "ggml/elementwise.h"
 #include "ggml/strided_norm.h"
 
-constexpr u32 most_experts = 512;
+constexpr u32 most_experts = KPK_GGML_MOST_EXPERTS;
 
 DEV void ggml_choose_experts(const Tensor &logits, const Tensor &ids,
                              const Tensor &weights, u32 whole, f32 least)
