@@ -57,8 +57,8 @@ void options_help(void)
                rows[i].value ? rows[i].value : "", rows[i].help);
 }
 
-static bool read_list(const char *text, struct model_options *out,
-                      struct fault *fault)
+bool options_read_devices(const char *text, struct model_options *out,
+                          struct fault *fault)
 {
     const char *at = text;
 
@@ -130,7 +130,7 @@ static bool read_value(const struct row *row, const char *text,
         memcpy(to, &text, sizeof(text));
         return true;
     case LIST:
-        return read_list(text, &out->model, fault);
+        return options_read_devices(text, &out->model, fault);
     case CACHE:
         return read_cache(text, &out->model, fault);
     case SPLIT:

@@ -17,6 +17,9 @@ struct options {
 
 bool options_read(int argc, char **argv, struct options *out,
                   struct fault *fault);
+/* The list of --devices, "0,1". */
+bool options_read_devices(const char *text, struct model_options *out,
+                          struct fault *fault);
 void options_help(void);
 
 #endif

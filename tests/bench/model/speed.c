@@ -11,6 +11,7 @@
 #include "model/clock.h"
 #include "model/generate.h"
 #include "model/open.h"
+#include "model/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,23 +82,6 @@ static bool measure(struct bench *b, const char *path, struct fault *fault)
     return true;
 }
 
-/* "0,1,2,3" */
-static bool take_devices(const char *list, struct model_options *options)
-{
-    char *end;
-
-    options->split = SPLIT_TENSORS;
-    for (options->ndevices = 0; options->ndevices < MODEL_MOST_DEVICES;
-         list = end + 1) {
-        options->devices[options->ndevices++] = (int)strtol(list, &end, 10);
-        if (end == list || (*end && *end != ','))
-            return false;
-        if (!*end)
-            return true;
-    }
-    return false;
-}
-
 int main(int argc, char **argv)
 {
     struct bench b = {.batch = 512, .start = seconds_now()};
@@ -108,8 +92,7 @@ int main(int argc, char **argv)
     bool good;
 
     options.unrecorded = argc == 7 && strcmp(argv[6], "unrecorded") == 0;
-    if ((argc != 5 && argc != 6 + options.unrecorded) ||
-        (argc > 5 && !take_devices(argv[5], &options))) {
+    if (argc != 5 && argc != 6 + options.unrecorded) {
         (void)fputs("usage: speed MODEL.gguf READ MAKE SEQUENCES "
                     "[DEVICES [unrecorded]]\n",
                     stderr);
@@ -122,7 +105,10 @@ int main(int argc, char **argv)
     options.sequences = b.sequences;
     b.run = calloc(b.batch + b.sequences, sizeof(*b.run));
     b.next = calloc(b.sequences + 1, sizeof(*b.next));
+    if (argc > 5)
+        options.split = SPLIT_TENSORS;
     good = b.run && b.next && b.read && b.make && b.sequences &&
+           (argc == 5 || options_read_devices(argv[5], &options, &fault)) &&
            gguf_open(argv[1], &gguf, &fault) &&
            model_open(&gguf, &options, &b.model, &fault) &&
            measure(&b, argv[1], &fault);
