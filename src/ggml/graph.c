@@ -360,25 +360,47 @@ enum ggml_status graphs_compute(struct graphs *g,
 
 /* ---- open and close ---- */
 
-/* KPK_GGML_WITHOUT names what is left out: to find where a fault comes from. */
-static bool is_wanted(const char *what)
-{
-    const char *without = getenv("KPK_GGML_WITHOUT");
+/* KPK_GGML_WITHOUT names what is left out, to find where a fault comes from:
+ * some of these, with commas between them. */
+enum { GRAPHS = 1, FUSION = 2, EARLY = 4 };
 
-    return !without || !strstr(without, what);
+static unsigned left_out(void)
+{
+    static const char *const names[] = {"graphs", "fusion", "early"};
+    const char *at = getenv("KPK_GGML_WITHOUT");
+    unsigned out = 0;
+
+    while (at && *at) {
+        const size_t n = strcspn(at, ",");
+        size_t i = 0;
+
+        while (i < 3 &&
+               (n != strlen(names[i]) || strncmp(at, names[i], n) != 0))
+            i++;
+        if (i < 3)
+            out |= 1u << i;
+        else
+            (void)fprintf(stderr,
+                          "ggml-kpack: KPK_GGML_WITHOUT: '%.*s' is none of "
+                          "graphs, fusion and early\n",
+                          (int)n, at);
+        at += n + (at[n] == ',');
+    }
+    return out;
 }
 
 struct graphs *graphs_open(struct gpu *gpu, void *stream)
 {
     struct graphs *g = calloc(1, sizeof(*g));
+    const unsigned without = left_out();
 
     if (!g)
         return NULL;
     g->gpu = gpu;
     g->stream = stream;
-    g->fusing = is_wanted("fusion");
-    g->no_early = !is_wanted("early");
-    if (is_wanted("graphs") &&
+    g->fusing = !(without & FUSION);
+    g->no_early = without & EARLY;
+    if (!(without & GRAPHS) &&
         kpk_stream_create(gpu->inst, KPK_STREAM_NON_BLOCKING, &g->recorder) !=
             KPK_OK)
         g->recorder = NULL;

@@ -29,11 +29,17 @@ def run(folder, library, program, *words):
     if library:
         env["GGML_BACKEND_PATH"] = os.path.abspath(library)
     start = time.monotonic()
-    done = subprocess.run(
-        [os.path.join(folder, program), "-ngl", "99", "-b", "2048", "-ub",
-         "512", "-t", "8", *words],
-        env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        timeout=LONGEST_S, check=False)
+    try:
+        done = subprocess.run(
+            [os.path.join(folder, program), "-ngl", "99", "-b", "2048", "-ub",
+             "512", "-t", "8", *words],
+            env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=LONGEST_S, check=False)
+    except OSError as error:
+        sys.exit(f"{program}: {error}. The first words name folders of "
+                 "llama.cpp's programs")
+    except subprocess.TimeoutExpired:
+        sys.exit(f"{program} {' '.join(words)}: not done in {LONGEST_S} s")
     seconds = time.monotonic() - start
     if done.returncode:
         sys.exit(f"{program} {' '.join(words)}: {done.stderr[-2000:]}")
