@@ -56,12 +56,16 @@ static kpk_status load_kernels(kpk_instance *inst)
 static kpk_status make_workspace(kpk_comm *comm, uint32_t rank)
 {
     const uint64_t nbytes = workspace_nbytes(comm);
+    const uint64_t slots = kpk_i_comm_medium_at(comm);
     void *made = NULL;
     kpk_status st = kpk_malloc_uncached(comm->insts[rank], nbytes, &made);
 
     comm->workspaces[rank] = made;
     if (st == KPK_OK)
-        st = kpk_fill(comm->insts[rank], made, 0, nbytes);
+        st = kpk_fill(comm->insts[rank], made, 0, slots);
+    if (st == KPK_OK) /* words of medium.h that have not come */
+        st = kpk_fill(comm->insts[rank], (char *)made + slots, 0xff,
+                      nbytes - slots);
     if (st == KPK_OK) /* the fill may go on when the call returns */
         st = kpk_sync(comm->insts[rank], NULL);
     return st;
@@ -247,9 +251,12 @@ static kpk_comm *new_group(const char *call, uint32_t ranks,
                     COMM_LINE) *
         COMM_LINE;
     comm->slot_nbytes =
-        comm_most(comm->medium_nbytes,
-                  comm_div_up(comm->large_nbytes, (uint64_t)COMM_LINE * ranks) *
-                      COMM_LINE);
+        comm_div_up(comm_most(comm->medium_nbytes,
+                              comm_div_up(comm->large_nbytes,
+                                          (uint64_t)COMM_LINE * ranks) *
+                                  COMM_LINE),
+                    UINT64_C(2) * COMM_RUN) *
+        2 * COMM_RUN;
     return comm;
 }
 

@@ -33,7 +33,8 @@ enum {
     COMM_THREADS = 512, /* most of a block */
     COMM_STEPS = 8,     /* most of a call */
     COMM_PART_WORDS = 4,
-    COMM_LINE = 128 /* bytes of a cache line */
+    COMM_LINE = 128, /* bytes of a cache line */
+    COMM_RUN = 256   /* bytes of a run of words (medium.h) */
 };
 
 /* Bytes from the start of a workspace. */

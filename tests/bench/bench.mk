@@ -47,7 +47,7 @@ GPUS       ?= 2
 TRY        ?=
 $(COMM_BENCH): $(H)/obj/tests/bench/comm/bench_comm.o $(H)/libkpack.a
 	@echo "  LD    $@"
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread $(PACK_CODEC_LIBS)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 $(H)/obj/tests/bench/comm/bench_comm.o: $(PACK_HEADER) $(KPACK_HOST_COPIES)
 bench-comm: $(COMM_BENCH) ## time sums over GPUs beside NCCL's and torch's (GPUS=N, PEER_PYTHON=PYTHON with torch; TRY='GLOB': kernels in many shapes)
 	@$(COMM_BENCH) $(GPUS) $(if $(TRY),try '$(TRY)')

@@ -164,30 +164,34 @@ DEV void system_store(u32 *p, u32 v)
 #endif
 }
 
-/* Two words of 64 bits, each of which is seen as a whole. */
-DEV void system_load_two(const u64 *p, u64 v[2])
+/* Two words of 64 bits, each of which is seen as a whole, one `apart` words
+ * behind the other: on NVIDIA's GPUs, 1. */
+DEV void system_load_two(const u64 *p, u64 v[2], u32 apart = 1)
 {
 #if KPK_NVIDIA
+    (void)apart;
     asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];"
                  : "=l"(v[0]), "=l"(v[1])
                  : "l"(p)
                  : "memory");
 #else
     v[0] = __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-    v[1] =
-        __hip_atomic_load(p + 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    v[1] = __hip_atomic_load(p + apart, __ATOMIC_RELAXED,
+                             __HIP_MEMORY_SCOPE_SYSTEM);
 #endif
 }
 
-DEV void system_store_two(u64 *p, u64 a, u64 b)
+DEV void system_store_two(u64 *p, u64 a, u64 b, u32 apart = 1)
 {
 #if KPK_NVIDIA
+    (void)apart;
     asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(p),
                  "l"(a), "l"(b)
                  : "memory");
 #else
     __hip_atomic_store(p, a, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-    __hip_atomic_store(p + 1, b, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    __hip_atomic_store(p + apart, b, __ATOMIC_RELAXED,
+                       __HIP_MEMORY_SCOPE_SYSTEM);
 #endif
 }
 

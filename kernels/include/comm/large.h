@@ -20,6 +20,43 @@ DEV void meet_others(CommGroup &g, u32 flags)
     wait_for_others(g, flags);
 }
 
+/*
+ * send(from, to) and then take(from, to) for 0 <= from < to <= n, `each` at a
+ * time or more; n and `each` are a block's. With Flags, COMM_STEPS times at
+ * most, what is taken has been sent by the same block of every rank.
+ */
+template <bool Flags, typename Send, typename Take>
+DEV void in_steps(CommGroup &g, u32 n, u32 each, Send send, Take take)
+{
+    if (!KPK_NVIDIA) { /* too few scalar registers for steps */
+        if (n > 0) {
+            send(0, n);
+            if (Flags)
+                meet_others(g, halfway(0));
+            take(0, n);
+        }
+        return;
+    }
+    const u32 least = Flags ? div_up<u32>(n, COMM_STEPS) : 1;
+    const u32 span = max_of(each, max_of(least, 1u));
+    u32 before = 0;
+
+    NO_UNROLL
+    for (u32 from = 0, step = 0; before < n; from += span, step++) {
+        if (from < n) {
+            send(from, min_of(from + span, n));
+            if (Flags)
+                tell_others(g, halfway(step));
+        }
+        if (step > 0) {
+            if (Flags)
+                wait_for_others(g, halfway(step - 1));
+            take(before, min_of(from, n));
+            before = min_of(from, n);
+        }
+    }
+}
+
 /* Piece i of all ranks, from element `first` of their inputs on, n elements. */
 template <typename T, bool Aligned>
 DEV void pull_piece(const CommGroup &g, const CommInputs<T> &in, u64 first,

@@ -1,67 +1,90 @@
 /*
- * comm/medium.h - messages of a few MB, in one direction with one barrier
+ * comm/medium.h - messages of a few MB, in one direction without barriers
  *
- * Each rank writes its input into a slot of every other rank's workspace. When
- * the same block of the others has done so, the block adds up. Words carry no
- * flags, so a message moves half of small.h's bytes, and no rank waits for the
- * others before it writes, as it does in large.h.
+ * Each rank writes its input into a slot of every other rank's workspace. Words
+ * of 64 bits are their own flags, as in small.h, but carry data alone: a word
+ * that has not come is EMPTY, all bits set, which is two or four NaNs. A sender
+ * stores other NaNs in its place. Whoever reads a word leaves it EMPTY.
  *
  * A long message goes in steps: while one is on its way, the step before it is
  * added up.
  *
  *   slots  [2][ranks][slot_nbytes], from byte `begin` of a workspace on: as
- *          small.h's, by the number of the call and the rank that sends
+ *          small.h's, by the number of the call and the rank that sends. A call
+ *          has left its slots EMPTY when it ends, and the call after the next
+ *          is the first that has the same ones
  */
 #pragma once
 
 #include "comm/large.h"
+#include "comm/small.h"
 
-/* A kernel's arguments, of which slot_nbytes is whole cache lines. */
-struct MediumSlots {
-    u64 begin, slot_nbytes;
+constexpr u64 EMPTY = ~(u64)0;
 
-    template <typename T>
-    DEV_MEMBER T *of(const CommGroup &g, u8 *memory, u32 from) const
+/* Words that neighbouring pieces have side by side: AMD's GPUs store 8 bytes of
+ * a lane at once, and neighbouring lanes' are to be neighbours. */
+constexpr u32 WORD_RUN = KPK_NVIDIA ? 1 : COMM_RUN / 8;
+
+/* A piece as words that are EMPTY until they come; as NumberedWords. */
+struct PlainWords {
+    static constexpr u32 count = 2;
+
+    static DEV_MEMBER void load(const u64 *at, u64 w[count])
     {
-        return reinterpret_cast<T *>(
-            memory + begin + ((g.call & 1) * g.ranks + from) * slot_nbytes);
+        system_load_two(at, w, WORD_RUN);
+    }
+    static DEV_MEMBER bool are_here(const CommGroup &, const u64 w[count])
+    {
+        return w[0] != EMPTY && w[1] != EMPTY;
+    }
+    static DEV_MEMBER Pack<u32, 4> data(const u64 w[count])
+    {
+        return {(u32)w[0], (u32)(w[0] >> 32), (u32)w[1], (u32)(w[1] >> 32)};
+    }
+    static DEV_MEMBER u64 *piece(u64 *slot, u64 i)
+    {
+        return slot + i / WORD_RUN * (count * WORD_RUN) + i % WORD_RUN;
+    }
+    static DEV_MEMBER void leave(u64 *at)
+    {
+        system_store_two(at, EMPTY, EMPTY, WORD_RUN);
+    }
+    /* NaNs remain NaNs */
+    template <typename T> static DEV_MEMBER Piece<T> sent(const Piece<T> &piece)
+    {
+        Pack<u64, 2> w = bits_as<Pack<u64, 2>>(piece);
+
+        UNROLL
+        for (u32 k = 0; k < count; k++)
+            w[k] -= w[k] == EMPTY;
+        return bits_as<Piece<T>>(w);
     }
 };
 
-/*
- * send(from, to) and then take(from, to) for 0 <= from < to <= n, `each` at a
- * time or more: COMM_STEPS times at most. What is taken has been sent by the
- * same block of every rank. n and `each` are a block's.
- */
-template <typename Send, typename Take>
-DEV void in_steps(CommGroup &g, u32 n, u32 each, Send send, Take take)
-{
-    if (!KPK_NVIDIA) { /* too few scalar registers for steps */
-        if (n > 0) {
-            send(0, n);
-            meet_others(g, halfway(0));
-            take(0, n);
-        }
-        return;
-    }
-    const u32 span = max_of(max_of(each, 1u), div_up<u32>(n, COMM_STEPS));
-    u32 before = 0;
+/* A kernel's arguments, of which slot_nbytes is whole runs of both words. */
+struct MediumSlots {
+    u64 begin, slot_nbytes;
 
-    NO_UNROLL
-    for (u32 from = 0, step = 0; before < n; from += span, step++) {
-        if (from < n) {
-            send(from, min_of(from + span, n));
-            tell_others(g, halfway(step));
-        }
-        if (step > 0) {
-            wait_for_others(g, halfway(step - 1));
-            take(before, min_of(from, n));
-            before = min_of(from, n);
-        }
+    DEV_MEMBER u64 *of(const CommGroup &g, u8 *memory, u32 from) const
+    {
+        return reinterpret_cast<u64 *>(
+            memory + begin + ((g.call & 1) * g.ranks + from) * slot_nbytes);
     }
+    DEV_MEMBER Mailbox<PlainWords> box(const CommGroup &g) const
+    {
+        return {of(g, g.own, 0), slot_nbytes / 8};
+    }
+};
+
+/* Stores piece i, and the elements behind it, in a slot. */
+template <typename T> DEV void post_piece(u64 *slot, u64 i, const Piece<T> &piece)
+{
+    const Pack<u64, 2> w = bits_as<Pack<u64, 2>>(PlainWords::sent(piece));
+
+    system_store_two(PlainWords::piece(slot, i), w[0], w[1], WORD_RUN);
 }
 
-/* Piece i, and the elements behind it, to all other ranks. */
+/* To all other ranks. */
 template <typename T>
 DEV void push_piece(const CommGroup &g, const MediumSlots &slots, u64 i,
                     const Piece<T> &piece)
@@ -71,46 +94,16 @@ DEV void push_piece(const CommGroup &g, const MediumSlots &slots, u64 i,
         if (p >= g.ranks)
             break;
         if (p != g.rank)
-            store_pack<per16<T>::value>(slots.of<T>(g, g.memory[p], g.rank) +
-                                            i * per16<T>::value,
-                                        piece);
+            post_piece<T>(slots.of(g, g.memory[p], g.rank), i, piece);
     }
 }
 
 /* pieces[k], this rank's number i + k * step, become the ranks' sums. */
 template <typename T, u32 count>
-DEV void add_pushed(const CommGroup &g, const MediumSlots &slots, u64 i,
-                    u64 step, Piece<T> (&pieces)[count])
+DEV void add_pushed(CommGroup &g, const MediumSlots &slots, u64 i, u64 step,
+                    Piece<T> (&pieces)[count])
 {
-    constexpr u32 each = per16<T>::value, BATCH = 4;
-    const u64 slot = slots.slot_nbytes / sizeof(T);
-
-    sum_in_batches<T, BATCH>(
-        g, pieces, [&](u32 first, Piece<T>(&all)[count][BATCH]) {
-            const u32 ranks = known_nowhere(g.ranks);
-            const u32 rank = known_nowhere(g.rank);
-            const T *from = slots.of<T>(g, g.own, first) + i * each;
-
-            UNROLL
-            for (u32 s = 0; s < BATCH; s++)
-                if (first + s < ranks && first + s != rank) {
-                    UNROLL
-                    for (u32 k = 0; k < count; k++)
-                        all[k][s] =
-                            load_pack<each>(from + s * slot + k * step * each);
-                }
-        });
-}
-
-/* The sum of the ranks' pieces i, of which this rank's is `own`. */
-template <typename T>
-DEV Piece<T> pushed_sum(const CommGroup &g, const MediumSlots &slots, u64 i,
-                        const Piece<T> &own)
-{
-    Piece<T> sum[1] = {own};
-
-    add_pushed(g, slots, i, 0, sum);
-    return sum[0];
+    receive_sums<T>(g, slots.box(g), i, step, count, pieces);
 }
 
 template <u32 n> struct Count {
@@ -169,7 +162,7 @@ DEV void all_reduce_medium(CommGroup &g, const MediumSlots &slots, const T *in,
     const u64 sent = is_aligned(in, 16) ? n / each : 0;
     const u64 taken = is_aligned(out, 16) ? sent : 0;
 
-    in_steps(
+    in_steps<false>(
         g, (u32)div_up(pieces, threads), rounds,
         [&](u32 from, u32 to) {
             for_pieces<4>(
@@ -197,8 +190,10 @@ DEV void all_reduce_medium(CommGroup &g, const MediumSlots &slots, const T *in,
                     store_pieces(out, at, threads, p);
                 },
                 [&](u64 at) {
-                    put_piece(out, n, at,
-                              pushed_sum(g, slots, at, piece_at(in, n, at)));
+                    Piece<T> p[1] = {piece_at(in, n, at)};
+
+                    add_pushed(g, slots, at, threads, p);
+                    put_piece(out, n, at, p[0]);
                 });
         });
     comm_end(g);

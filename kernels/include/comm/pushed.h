@@ -1,9 +1,8 @@
 /*
  * comm/pushed.h - all-reduces of any size, by a share of the sums for each rank
  *
- * Each rank writes its part of every other rank's share into a slot there, adds
- * up its own share when the same block of the others has done so, and writes
- * the sums to all ranks.
+ * Each rank writes its part of every other rank's share into a slot there, as
+ * medium.h does, adds up its own share, and writes the sums to all ranks.
  *
  * Sums go straight into the results of all ranks, or into their workspaces if
  * those are no memory for other GPUs to write: each rank then copies its own.
@@ -67,7 +66,7 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
     const u64 length = min_of<u64>(share, n - first);
     const bool aligned = is_aligned(in, 16) && are_aligned(g, to, 0);
 
-    in_steps(
+    in_steps<false>(
         g, (u32)div_up<u64>(share / each, threads), rounds,
         [&](u32 from, u32 end) {
             NO_UNROLL
@@ -76,7 +75,7 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
                 const u64 begin = min_of<u64>(p * share, n);
                 const u64 count = min_of<u64>(share, n - begin);
                 const T *part = in + begin;
-                T *slot = slots.of<T>(g, g.memory[p], g.rank);
+                u64 *slot = slots.of(g, g.memory[p], g.rank);
 
                 for_pieces<4>(
                     from * threads + global_thread(), threads,
@@ -86,11 +85,12 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
                         Piece<T> v[some.value];
 
                         load_pieces(part, at, threads, v);
-                        store_pieces(slot, at, threads, v);
+                        UNROLL
+                        for (u32 k = 0; k < some.value; k++)
+                            post_piece<T>(slot, at + k * threads, v[k]);
                     },
                     [&](u64 at) {
-                        store_pack<each>(slot + at * each,
-                                         piece_at(part, count, at));
+                        post_piece<T>(slot, at, piece_at(part, count, at));
                     });
             }
         },
@@ -110,14 +110,14 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
                                      threads, v);
                 },
                 [&](u64 at) {
-                    const Piece<T> sum = pushed_sum(
-                        g, slots, at, piece_at(in + first, length, at));
+                    Piece<T> v[1] = {piece_at(in + first, length, at)};
 
+                    add_pushed(g, slots, at, threads, v);
                     UNROLL_RANKS
                     for (u32 s = 0; s < COMM_RANKS; s++) {
                         if (s >= g.ranks)
                             break;
-                        put_piece(to[s] + first, length, at, sum);
+                        put_piece(to[s] + first, length, at, v[0]);
                     }
                 });
         });

@@ -41,51 +41,111 @@ DEV void send_piece(const CommGroup &g, u64 *slot, u64 i, const Piece<T> &piece)
 /* Ranks whose pieces are asked for at once: no more fit NVIDIA's registers. */
 constexpr u32 RANKS_AT_ONCE = KPK_NVIDIA ? 4 : COMM_RANKS;
 
-/* Piece i of the batch's ranks that have a bit in `senders`, into all[]; `at`
- * is the piece of rank `first`, the batch's first. */
-template <typename T, u32 Batch>
-DEV void receive_batch(CommGroup &g, u32 first, u32 senders, const u64 *at,
-                       Piece<T> all[Batch])
+/* A piece's words in a slot, which are flags too; medium.h has others. */
+struct NumberedWords {
+    static constexpr u32 count = WORDS_PER_PIECE;
+
+    static DEV_MEMBER void load(const u64 *at, u64 w[count])
+    {
+        system_load_two(at, w);
+        system_load_two(at + 2, w + 2);
+    }
+    static DEV_MEMBER bool are_here(const CommGroup &g, const u64 w[count])
+    {
+        bool here = true;
+
+        UNROLL
+        for (u32 k = 0; k < count; k++)
+            here &= (u32)(w[k] >> 32) == g.call;
+        return here;
+    }
+    static DEV_MEMBER Pack<u32, 4> data(const u64 w[count])
+    {
+        Pack<u32, 4> data;
+
+        UNROLL
+        for (u32 k = 0; k < count; k++)
+            data[k] = (u32)w[k];
+        return data;
+    }
+    static DEV_MEMBER u64 *piece(u64 *slot, u64 i)
+    {
+        return slot + i * count;
+    }
+    static DEV_MEMBER void leave(u64 *) {} /* the next call has a number */
+    template <typename T> static DEV_MEMBER Piece<T> sent(const Piece<T> &piece)
+    {
+        return piece;
+    }
+};
+
+/* Slots of Words that a rank's messages come to, one for each rank. */
+template <typename Words> struct Mailbox {
+    u64 *slots;
+    u64 words; /* from a rank's slot to the next */
+
+    DEV_MEMBER u64 *at(u32 rank, u64 i) const
+    {
+        return Words::piece(slots + rank * words, i);
+    }
+};
+
+/*
+ * all[k * Batch + s] is piece i + k * step of rank first + s, if it has a bit
+ * in `senders`, whose lowest bit is rank `first`, and k is below `there`. Up to
+ * 32 pieces.
+ */
+template <typename T, u32 Batch, u32 count, typename Words>
+DEV void receive_batch(CommGroup &g, const Mailbox<Words> &box, u32 first,
+                       u32 senders, u64 i, u64 step, u32 there, Piece<T> *all)
 {
-    const u64 words = g.small_nbytes / 4; /* from a rank's slot to the next */
-    u64 w[Batch][WORDS_PER_PIECE];
+    u64 w[count * Batch][Words::count];
 
     const auto ask = [&](u32 missing) {
         UNROLL
-        for (u32 s = 0; s < Batch; s++)
-            if (missing >> s & 1) {
-                system_load_two(at + s * words, w[s]);
-                system_load_two(at + s * words + 2, w[s] + 2);
-            }
+        for (u32 j = 0; j < count * Batch; j++)
+            if (missing >> j & 1)
+                Words::load(box.at(first + j % Batch, i + j / Batch * step),
+                            w[j]);
     };
-    ask(known_nowhere(senders));
+    const auto asked = [&] {
+        u32 all_asked = 0;
+
+        UNROLL
+        for (u32 k = 0; k < count; k++)
+            if (k < there)
+                all_asked |= (senders & ((1u << Batch) - 1)) << k * Batch;
+        return known_nowhere(all_asked);
+    };
+    ask(asked());
     wait_until(g, [&](u32 &peer) {
-        const u32 asked = known_nowhere(senders);
+        const u32 wanted = asked();
         u32 missing = 0;
 
         UNROLL
-        for (u32 s = 0; s < Batch; s++)
-            if (asked >> s & 1) {
-                bool here = true;
-                UNROLL
-                for (u32 k = 0; k < WORDS_PER_PIECE; k++)
-                    here &= (u32)(w[s][k] >> 32) == g.call;
-                missing |= here ? 0 : 1u << s;
-            }
+        for (u32 j = 0; j < count * Batch; j++)
+            if (wanted >> j & 1)
+                missing |= Words::are_here(g, w[j]) ? 0 : 1u << j;
         if (missing) {
-            peer = first + log2_of(missing);
+            peer = first + log2_of(missing) % Batch;
             ask(missing);
         }
         return missing == 0;
     });
+    const u32 taken = asked();
+
     UNROLL
-    for (u32 s = 0; s < Batch; s++) {
-        Pack<u32, 4> data;
-        UNROLL
-        for (u32 k = 0; k < WORDS_PER_PIECE; k++)
-            data[k] = (u32)w[s][k];
-        all[s] = bits_as<Piece<T>>(data);
+    for (u32 j = 0; j < count * Batch; j++) {
+        all[j] = bits_as<Piece<T>>(Words::data(w[j]));
+        if (taken >> j & 1)
+            Words::leave(box.at(first + j % Batch, i + j / Batch * step));
     }
+}
+
+/* Where small messages come to. */
+DEV Mailbox<NumberedWords> small_box(const CommGroup &g)
+{
+    return {small_slot(g, g.own, 0), g.small_nbytes / 4};
 }
 
 /* Piece i of every rank that has a bit in `senders`, into all[]. */
@@ -96,9 +156,8 @@ DEV void receive_pieces(CommGroup &g, u32 senders, u64 i,
     UNROLL
     for (u32 s = 0; s < COMM_RANKS; s += RANKS_AT_ONCE)
         if (s == 0 || senders >> s)
-            receive_batch<T, RANKS_AT_ONCE>(
-                g, s, senders >> s,
-                small_slot(g, g.own, s) + i * WORDS_PER_PIECE, all + s);
+            receive_batch<T, RANKS_AT_ONCE, 1>(g, small_box(g), s, senders >> s,
+                                               i, 0, 1, all + s);
 }
 
 /* Sends source(peer, i), piece i for that rank; Same: one for all ranks. */
@@ -123,21 +182,26 @@ DEV u32 all_ranks(const CommGroup &g)
 }
 
 /*
- * The sum of all ranks' pieces i, of which this rank's is `own`: as sum_of(),
- * but Batch ranks at a time, for kernels that have few registers.
+ * pieces[k], this rank's number i + k * step, become the ranks' sums if k is
+ * below `there`: as sum_of(), but few ranks at a time, for kernels that have
+ * few registers.
  */
-template <typename T, u32 Batch>
-DEV Piece<T> received_sum(CommGroup &g, const Piece<T> &own, u64 i)
+template <typename T, u32 count, typename Words>
+DEV void receive_sums(CommGroup &g, const Mailbox<Words> &box, u64 i, u64 step,
+                      u32 there, Piece<T> (&pieces)[count])
 {
+    constexpr u32 most = 16 / (count * Words::count); /* in registers */
+    constexpr u32 Batch = most > 4 ? 4 : most > 0 ? most : 1;
     const u32 others = all_ranks(g) & ~(1u << g.rank);
-    Piece<T> sum[1] = {own};
 
-    sum_in_batches<T, Batch>(g, sum, [&](u32 first, Piece<T>(&all)[1][Batch]) {
-        receive_batch<T, Batch>(
-            g, first, others >> first,
-            small_slot(g, g.own, first) + i * WORDS_PER_PIECE, all[0]);
-    });
-    return sum[0];
+    UNROLL
+    for (u32 k = 0; k < count; k++)
+        pieces[k] = Words::sent(pieces[k]);
+    sum_in_batches<T, Batch>(
+        g, pieces, [&](u32 first, Piece<T>(&all)[count][Batch]) {
+            receive_batch<T, Batch, count>(g, box, first, others >> first, i,
+                                           step, there, all[0]);
+        });
 }
 
 /*

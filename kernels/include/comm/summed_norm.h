@@ -137,16 +137,24 @@ DEV void norm_row_of(const NormCall<T> &c, u32 r,
 /* Pieces of a row that a thread holds, at most: 16 numbers. */
 template <typename T> constexpr u32 held = 16 / per16<T>::value;
 
-/* LDS of a block's sums; of squares out of range in f64. */
+constexpr u32 MOST_PARTS = 8;
+
+/* LDS of a block's sums; of squares out of range in f64; and what a cluster's
+ * blocks push to each other, with a barrier that counts it. */
 struct NormScratch {
     const team_scratch<f32> &narrow;
     const team_scratch<f64> &wide;
+    f32 *pushed;
+    u64 *come;
 };
 #define NORM_SCRATCH(name)                                                     \
     BLOCK_SCRATCH(f32, name##_narrow);                                         \
     __shared__ f64 name##_wide_slots[2][max_groups];                           \
+    __shared__ f32 name##_pushed[KPK_SM >= 90 ? MOST_PARTS * max_groups : 1];  \
+    __shared__ u64 name##_come;                                                \
     const team_scratch<f64> name##_wide = {name##_wide_slots, nullptr};        \
-    const NormScratch name = {name##_narrow, name##_wide}
+    const NormScratch name = {name##_narrow, name##_wide, name##_pushed,       \
+                              &name##_come}
 
 /* A part's sum, in words with the number of the call: as small.h's. */
 DEV void tell_part(const CommGroup &g, u64 *words, f32 v)
@@ -182,32 +190,72 @@ DEV f64 told_part(CommGroup &g, const u64 *words, f64)
     return bits_as<f64>((u64)(u32)w[0] | w[1] << 32);
 }
 
+/* Whether the blocks that share a row are a cluster. */
+DEV bool are_cluster(u32 parts)
+{
+#if KPK_SM >= 90
+    return parts > 1 && cluster_blocks() == parts;
+#else
+    (void)parts;
+    return false;
+#endif
+}
+
+/* A kernel's first step, long before sum_of_row(). */
+DEV void begin_parts(u32 parts, const NormScratch &scratch)
+{
+#if KPK_SM >= 90
+    if (!are_cluster(parts))
+        return;
+    if (threadIdx.x == 0) {
+        barrier_init(scratch.come, 1);
+        barrier_expect(scratch.come,
+                       parts * (blockDim.x / group_size) * (u32)sizeof(f32));
+    }
+    cluster_arrive();
+#else
+    (void)parts;
+    (void)scratch;
+#endif
+}
+
+/* The sum of all threads' v in a cluster, once in a launch. Each group of lanes pushes its sum
+ * to all blocks. None ends before all sums have come to it. */
+DEV f32 sum_of_cluster(u32 parts, const NormScratch &scratch, f32 v)
+{
+    f32 sum = 0;
+
+#if KPK_SM >= 90
+    const u32 groups = blockDim.x / group_size;
+
+    v = join_lanes(v, plus());
+    cluster_wait(); /* for begin_parts() of all */
+    if (lane_id() < parts)
+        cluster_push(scratch.come,
+                     scratch.pushed + cluster_rank() * groups +
+                         threadIdx.x / group_size,
+                     v, lane_id());
+    barrier_wait(scratch.come, 0);
+    NO_UNROLL
+    for (u32 i = lane_id(); i < groups * parts; i += group_size)
+        sum += scratch.pushed[i];
+    sum = join_lanes(sum, plus());
+#else
+    (void)parts;
+    (void)scratch;
+    (void)v;
+#endif
+    return sum;
+}
+
 /*
  * The sum of all threads' v in the blocks that share a row, in one order in all
- * of them. A cluster's blocks read each other's LDS: once in a launch, for what
- * they read stays until end_parts().
+ * of them.
  */
 template <typename A>
 DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
                  const team_scratch<A> &scratch, A v)
 {
-#if KPK_SM >= 90
-    if (parts > 1 && cluster_blocks() == parts) {
-        const u32 log_groups = log2_of(blockDim.x / group_size);
-        const u32 groups = 1u << log_groups;
-        A sum = 0;
-
-        v = join_lanes(v, plus());
-        if (lane_id() == 0)
-            scratch.slot[0][threadIdx.x / group_size] = v;
-        cluster_show();
-        NO_UNROLL
-        for (u32 i = lane_id(); i < groups * parts; i += group_size)
-            sum += cluster_read(&scratch.slot[0][i & (groups - 1)],
-                                i >> log_groups);
-        return join_lanes(sum, plus());
-    }
-#endif
     v = team_reduce(block_team(), scratch, turn, v, plus());
     if (parts == 1)
         return v;
@@ -220,17 +268,6 @@ DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
         tell_part(g, words + blockIdx.x % parts * COMM_PART_WORDS, v);
     return lanes_reduce(told_part(g, words + from * COMM_PART_WORDS, v), parts,
                         plus());
-}
-
-/* A block's LDS stays until all of its cluster have read it. */
-DEV void end_parts(u32 parts)
-{
-#if KPK_SM >= 90
-    if (parts > 1 && cluster_blocks() == parts)
-        cluster_meet();
-#else
-    (void)parts;
-#endif
 }
 
 /* The blocks that share a row. */
@@ -309,8 +346,9 @@ DEV void norm_wide(CommGroup &g, const Arguments &args, u32 r,
 }
 
 /*
- * Norms a block's part of row r. fetch(i): the ranks' sum of piece i of the
- * rows, rounded. `turn` alternates from row to row. Every thread comes.
+ * Norms a block's part of row r. fetch(i, step, there, pieces): pieces[k] is
+ * the ranks' sum of piece i + k * step of the rows, rounded, if k is below
+ * `there`. `turn` alternates from row to row. Every thread comes.
  */
 template <bool Blocks, u32 K, typename T, typename Arguments, typename Fetch>
 DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
@@ -321,6 +359,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
     const RowPart part(parts);
     Piece<T> sums[K], residual[K], weight[K];
     f32 v[K][V], squares = 0;
+    u32 there = 0;
 
     {
         const NormCall<T> c = args.read();
@@ -333,14 +372,11 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
                 column < n ? residual_at(c, (u64)r * n + column) : Piece<T>{};
             if (c.alpha)
                 weight[k] = load_pack<V>(c.alpha + (column < n ? column : 0));
+            there += column < n;
         }
     }
-    UNROLL
-    for (u32 k = 0; k < K; k++) {
-        const u32 i = k * part.size + part.first;
-
-        sums[k] = i < n / V ? fetch((u64)r * (n / V) + i) : Piece<T>{};
-    }
+    if (there > 0)
+        fetch((u64)r * (n / V) + part.first, part.size, there, sums);
     {
         const NormCall<T> c = args.read();
 
@@ -348,9 +384,9 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
         for (u32 k = 0; k < K; k++) {
             const u32 column = (k * part.size + part.first) * V;
 
-            if (column < n)
-                sums[k] =
-                    add_residual(c, (u64)r * n + column, residual[k], sums[k]);
+            sums[k] = column < n ? add_residual(c, (u64)r * n + column,
+                                                residual[k], sums[k])
+                                 : Piece<T>{};
             UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[k][i] = convert<f32>(sums[k][i]);
@@ -358,7 +394,9 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
             }
         }
     }
-    squares = sum_of_row(g, parts, turn, scratch.narrow, squares);
+    squares = are_cluster(parts)
+                  ? sum_of_cluster(parts, scratch, squares)
+                  : sum_of_row(g, parts, turn, scratch.narrow, squares);
 
     const NormCall<T> c = args.read();
     const f32 mean = mean_of(squares, (f32)n) + c.eps;
@@ -379,7 +417,6 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
     } else {
         norm_wide<Blocks, T>(g, args, r, scratch);
     }
-    end_parts(parts);
 }
 
 /* A row of any length, through `sum`: a block's alone. */
@@ -397,8 +434,10 @@ DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
         NO_UNROLL
         for (u64 i = first + threadIdx.x; i < end; i += blockDim.x) {
             const Piece<T> residual = residual_at(c, i * V);
+            Piece<T> sum[1];
 
-            add_residual(c, i * V, residual, fetch(i));
+            fetch(i, 0, 1, sum);
+            add_residual(c, i * V, residual, sum[0]);
         }
     }
     __syncthreads();
@@ -443,47 +482,20 @@ struct BlockRows : RowPart {
     }
 };
 
-template <typename T, bool Blocks>
-DEV void summed_norm_small(CommGroup &g, const T *in,
-                           const NormArguments<T, COMM_ARGUMENTS + 8> &args)
-{
-    constexpr u32 each = per16<T>::value;
-    NORM_SCRATCH(scratch);
-    const u32 parts = parts_of(args.read()), rows = args.read().rows;
-    u32 turn = 0;
-
-    NO_UNROLL
-    for (u32 r = blockIdx.x / parts; r < rows; r += gridDim.x / parts) {
-        {
-            const u32 pieces = args.read().n / each;
-            const u64 first = (u64)r * pieces, end = first + pieces;
-            const RowPart part(parts);
-
-            NO_UNROLL
-            for (u64 i = first + part.first; i < end; i += part.size)
-                send_to_others<T, true>(g, i, [&](u32, u64) {
-                    return load_pack<each>(in + i * each);
-                });
-        }
-        norm_part<Blocks, T>(g, args, r, turn, scratch, [&](u64 i) {
-            return received_sum<T, 4>(g, load_pack<each>(in + i * each), i);
-        });
-        turn ^= 1;
-    }
-    comm_end(g);
-}
-
-template <typename T, bool Blocks>
-DEV void
-summed_norm_medium(CommGroup &g, const MediumSlots &slots, const T *in,
-                   const NormArguments<T, COMM_ARGUMENTS + 3 * 8> &args)
+/* Rows that come as words: post(i, piece) sends piece i to the others, and
+ * `box` is where theirs come to. */
+template <bool Blocks, typename T, typename Words, typename Arguments,
+          typename Post>
+DEV void summed_norm_posted(CommGroup &g, const Mailbox<Words> &box,
+                            const T *in, const Arguments &args, Post post)
 {
     constexpr u32 each = per16<T>::value;
     NORM_SCRATCH(scratch);
     const u32 parts = parts_of(args.read()), pieces = args.read().n / each;
     const BlockRows rows(args.read().rows, parts);
 
-    in_steps(
+    begin_parts(parts, scratch);
+    in_steps<false>(
         g, rows.count, args.read().step,
         [&](u32 from, u32 to) {
             NO_UNROLL
@@ -493,19 +505,45 @@ summed_norm_medium(CommGroup &g, const MediumSlots &slots, const T *in,
                 NO_UNROLL
                 for (u64 i = first + rows.first; i < first + pieces;
                      i += rows.size)
-                    push_piece(g, slots, i, load_pack<each>(in + i * each));
+                    post(i, load_pack<each>(in + i * each));
             }
         },
         [&](u32 from, u32 to) {
             NO_UNROLL
             for (u32 j = from; j < to; j++)
                 norm_part<Blocks, T>(
-                    g, args, rows.row(parts, j), j % 2, scratch, [&](u64 i) {
-                        return pushed_sum(g, slots, i,
-                                          load_pack<each>(in + i * each));
+                    g, args, rows.row(parts, j), j % 2, scratch,
+                    [&](u64 i, u64 step, u32 there, auto &sums) {
+                        UNROLL
+                        for (u32 k = 0; k < sizeof(sums) / 16; k++)
+                            if (k < there)
+                                sums[k] =
+                                    load_pack<each>(in + (i + k * step) * each);
+                        receive_sums<T>(g, box, i, step, there, sums);
                     });
         });
     comm_end(g);
+}
+
+template <typename T, bool Blocks>
+DEV void summed_norm_small(CommGroup &g, const T *in,
+                           const NormArguments<T, COMM_ARGUMENTS + 8> &args)
+{
+    summed_norm_posted<Blocks>(
+        g, small_box(g), in, args, [&](u64 i, const Piece<T> &piece) {
+            send_to_others<T, true>(g, i, [&](u32, u64) { return piece; });
+        });
+}
+
+template <typename T, bool Blocks>
+DEV void
+summed_norm_medium(CommGroup &g, const MediumSlots &slots, const T *in,
+                   const NormArguments<T, COMM_ARGUMENTS + 3 * 8> &args)
+{
+    summed_norm_posted<Blocks>(g, slots.box(g), in, args,
+                               [&](u64 i, const Piece<T> &piece) {
+                                   push_piece(g, slots, i, piece);
+                               });
 }
 
 template <typename T, bool Blocks>
@@ -523,7 +561,7 @@ DEV void summed_norm_large(
     const BlockRows rows(args.read().rows, parts);
 
     meet_others(g, COMM_BEGUN);
-    in_steps(
+    in_steps<true>(
         g, rows.count, args.read().step,
         [&](u32 from, u32 to_row) {
             NO_UNROLL
@@ -545,10 +583,17 @@ DEV void summed_norm_large(
             for (u32 j = from; j < to_row; j++) {
                 const u32 r = rows.row(parts, j);
 
-                norm_part<Blocks, T>(g, args, r, j % 2, scratch, [&](u64 i) {
-                    return load_pack<each>(to[g.rank] + r * stride +
-                                           (i * each - (u64)r * n));
-                });
+                norm_part<Blocks, T>(
+                    g, args, r, j % 2, scratch,
+                    [&](u64 i, u64 step, u32 there, auto &sums) {
+                        const T *row = to[g.rank] + r * stride;
+
+                        UNROLL
+                        for (u32 k = 0; k < sizeof(sums) / 16; k++)
+                            if (k < there)
+                                sums[k] = load_pack<each>(
+                                    row + ((i + k * step) * each - (u64)r * n));
+                    });
             }
         });
     comm_end(g);

@@ -4,8 +4,9 @@
  *
  * Prints a row of CSV for each call and size: who, call, ranks, bytes,
  * microseconds, kernel and shape. A graph of each rank has 50 calls; a time is
- * the median of 30 launches of all ranks' graphs, by the host's clock. Each
- * result is checked: all inputs are ones.
+ * the median of 30 launches of all ranks' graphs, by the host's clock. Before
+ * that each result is checked against double precision. Ranks have different
+ * inputs, and must have the same bits of sums.
  *
  * `try` measures many shapes of the kernels that match GLOB, by 12 launches,
  * instead of those that the plan has.
@@ -13,6 +14,7 @@
 #include "kpack/candle/comm_group.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +27,9 @@ enum {
     LAUNCHES = 30,
     WARM = 5,
     COLUMNS = 8192,
-    MOST = KPK_COMM_MOST_RANKS,
-    ONE = 0x3f80 /* in bf16 */
+    MOST = KPK_COMM_MOST_RANKS
 };
+static const float eps = 1e-5F; /* of norms */
 static const uint64_t sizes[] = {8 << 10,   16 << 10,  32 << 10,  64 << 10,
                                  128 << 10, 256 << 10, 512 << 10, 1 << 20,
                                  2 << 20,   4 << 20,   16 << 20,  64 << 20};
@@ -36,6 +38,7 @@ enum {
     MOST_SMALL = 1 << 20,
     MOST_CHECKED = 4 << 20, /* of many shapes */
     MOST_BLOCKS = 128,
+    MOST_EACH = 16, /* pieces of a thread, in fewer blocks than the most */
     PIECE = 16,
     ALL = 1 << 20 /* steps in one */
 };
@@ -44,12 +47,15 @@ struct rank {
     kpk_instance *inst;
     void *stream, *graph, *exec;
     char *in, *residual, *sum, *out;
+    uint16_t *numbers; /* what `in` gets, in bf16 */
 };
 
 static struct rank ranks[MOST];
+static uint16_t *residuals; /* of all ranks; the first row is the weight, too */
 static uint32_t nranks;
 static kpk_comm *comm;
 static int ncalls = CALLS, nlaunches = LAUNCHES;
+static int nwrong; /* calls that gave wrong results */
 
 static void need(kpk_status st)
 {
@@ -84,8 +90,12 @@ struct what {
 static void start(const struct what *w, uint32_t r)
 {
     struct rank *k = &ranks[r];
-    const kpk_comm_norm_args args = {k->in,  k->residual, k->sum,
-                                     k->sum, k->out,      1e-5F};
+    const kpk_comm_norm_args args = {.in = k->in,
+                                     .residual = k->residual,
+                                     .sum = k->sum,
+                                     .weight = k->residual,
+                                     .out = k->out,
+                                     .eps = eps};
 
     if (w->norm)
         need(kpk_comm_norm(comm, &w->plan, r, &args, k->stream));
@@ -102,28 +112,128 @@ static void launch_all(void)
         need(kpk_sync(ranks[r].inst, ranks[r].stream));
 }
 
+/* ---- checks ---- */
+
+static void *allocate(size_t nbytes)
+{
+    void *p = malloc(nbytes);
+
+    if (!p)
+        exit(2);
+    return p;
+}
+
+/* n numbers of bf16, up to 2 and of both signs. */
+static uint16_t *make_numbers(size_t n, uint32_t seed)
+{
+    uint16_t *numbers = allocate(n * sizeof(*numbers));
+    uint32_t state = seed * 2654435761U + 1;
+
+    for (size_t i = 0; i < n; i++) {
+        state = state * 1664525U + 1013904223U;
+        numbers[i] = (uint16_t)((state >> 16 & 0x807f) | /* sign, mantissa */
+                                (122 + (state >> 26) % 6) << 7);
+    }
+    return numbers;
+}
+
+static double bf16_at(const uint16_t *numbers, size_t i)
+{
+    const uint32_t bits = (uint32_t)numbers[i] << 16;
+    float v;
+
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
+static double f16_of(uint16_t bits) /* finite */
+{
+    const int exponent = bits >> 10 & 31;
+    const double mantissa = bits & 1023;
+    const double v = exponent ? ldexp(1 + mantissa / 1024, exponent - 15)
+                              : ldexp(mantissa, -24);
+
+    return bits & 0x8000 ? -v : v;
+}
+
 static void fill(uint64_t nbytes)
 {
-    static uint16_t *ones;
-
-    if (!ones) {
-        ones = malloc(LARGEST);
-        if (!ones)
-            exit(2);
-        for (size_t i = 0; i < LARGEST / 2; i++)
-            ones[i] = ONE;
-    }
     for (uint32_t r = 0; r < nranks; r++) {
-        need(kpk_copy_to(ranks[r].inst, ranks[r].in, ones, nbytes));
-        need(kpk_copy_to(ranks[r].inst, ranks[r].residual, ones, nbytes));
-        need(kpk_sync(ranks[r].inst, NULL)); /* streams do not wait for it */
+        struct rank *k = &ranks[r];
+
+        need(kpk_copy_to(k->inst, k->in, k->numbers, nbytes));
+        need(kpk_copy_to(k->inst, k->residual, residuals, nbytes));
+        need(kpk_sync(k->inst, NULL)); /* streams do not wait for it */
     }
 }
 
-/* Inputs are ones, so a call gives nranks everywhere. */
+/* A number is rounded to 8 bits once for each step. */
+static size_t wrong_sums(const struct what *w, const uint16_t *got, size_t n)
+{
+    const double half = 0x1p-9;
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double want = 0, room = 0;
+
+        for (uint32_t r = 0; r < nranks; r++) {
+            want += bf16_at(ranks[r].numbers, i);
+            room += fabs(bf16_at(ranks[r].numbers, i)) * 0x1p-22;
+        }
+        room += fabs(want) * half;
+        if (w->norm) {
+            want += bf16_at(residuals, i);
+            room += fabs(want) * half * 1.01;
+        }
+        wrong += !(fabs(bf16_at(got, i) - want) <= room);
+    }
+    return wrong;
+}
+
+/* A row's norm of its sums, as numbers or in blocks. */
+static size_t wrong_norms(const uint16_t *sum, const char *out,
+                          size_t columns, int blocks)
+{
+    double squares = 0, scale;
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < columns; i++)
+        squares += bf16_at(sum, i) * bf16_at(sum, i);
+    scale = 1 / sqrt(squares / (double)columns + (double)eps);
+    for (size_t i = 0; i < columns; i++) {
+        const double want = bf16_at(sum, i) * scale * bf16_at(residuals, i);
+        const char *block = out + i / 32 * 36;
+        uint16_t d;
+
+        memcpy(&d, blocks ? block : out + 2 * i, sizeof(d));
+        wrong += blocks ? !(fabs(f16_of(d) * (signed char)block[4 + i % 32] -
+                                 want) <= 0.57 * f16_of(d))
+                        : !(fabs(bf16_at(&d, 0) - want) <=
+                            fabs(want) * (0x1p-9 + 0x1p-16));
+    }
+    return wrong;
+}
+
+static size_t wrong_rows(const struct what *w, uint32_t r, const uint16_t *sums,
+                         uint64_t nbytes)
+{
+    const size_t columns = w->plan.columns, rows = nbytes / 2 / columns;
+    const size_t row_nbytes =
+        w->plan.padded ? w->plan.padded / 32 * 36 : columns * 2;
+    char *out = allocate(rows * row_nbytes);
+    size_t wrong = 0;
+
+    need(kpk_copy_from(ranks[r].inst, out, ranks[r].out, rows * row_nbytes));
+    for (size_t i = 0; i < rows; i++)
+        wrong += wrong_norms(sums + i * columns, out + i * row_nbytes, columns,
+                             w->plan.padded != 0);
+    free(out);
+    return wrong;
+}
+
 static void check(const struct what *w, uint64_t nbytes)
 {
-    const float want = (float)nranks + (w->norm ? 1 : 0);
+    uint16_t *first = allocate(nbytes), *got = allocate(nbytes);
 
     fill(nbytes);
     for (uint32_t r = 0; r < nranks; r++)
@@ -132,28 +242,23 @@ static void check(const struct what *w, uint64_t nbytes)
         const char *sum = w->norm       ? ranks[r].sum
                           : w->in_place ? ranks[r].in
                                         : ranks[r].out;
-        uint16_t *got = malloc(nbytes);
-        size_t wrong = 0;
+        size_t wrong;
 
-        if (!got)
-            exit(2);
         need(kpk_sync(ranks[r].inst, ranks[r].stream));
         need(kpk_comm_check(comm, r));
-        need(kpk_copy_from(ranks[r].inst, got, sum, nbytes));
-        for (size_t i = 0; i < nbytes / 2; i++) {
-            const uint32_t bits = (uint32_t)got[i] << 16;
-            float v;
-
-            memcpy(&v, &bits, sizeof(v));
-            wrong += v != want;
-        }
+        need(kpk_copy_from(ranks[r].inst, r ? got : first, sum, nbytes));
+        wrong = r ? memcmp(first, got, nbytes) != 0
+                  : wrong_sums(w, first, nbytes / 2);
+        if (w->norm)
+            wrong += wrong_rows(w, r, first, nbytes);
         if (wrong) {
             fprintf(stderr, "bench_comm: %s of %llu bytes: %zu wrong\n",
                     w->plan.kernel, (unsigned long long)nbytes, wrong);
-            exit(1);
+            nwrong++;
         }
-        free(got);
     }
+    free(first);
+    free(got);
 }
 
 static void measure(const struct what *w, uint64_t nbytes)
@@ -226,33 +331,30 @@ static void measure_shape(struct what *w, uint64_t nbytes, uint32_t blocks,
 
 static void try_sums(const char *glob, uint64_t nbytes)
 {
-    static const uint32_t steps[] = {1, 2, 4, 8, ALL};
+    static const uint32_t steps[] = {1, 2, 4, ALL};
     struct what w = {.name = "all_reduce", .in_place = 1};
     const uint64_t pieces = nbytes / PIECE;
 
     need(kpk_comm_choose(comm, KPK_COMM_ALL_REDUCE, KPK_COMM_BF16, nbytes / 2,
                          &w.plan));
     for (uint32_t threads = 128; threads <= 512; threads *= 2)
-        for (uint32_t blocks = 8; blocks <= MOST_BLOCKS; blocks *= 2) {
+        for (uint32_t blocks = 4; blocks <= MOST_BLOCKS; blocks *= 2) {
             const uint64_t each = (uint64_t)threads * blocks;
 
             if (each > pieces)
                 break;
+            if (each * MOST_EACH < pieces && blocks < MOST_BLOCKS)
+                continue;
             if (each * 8 >= pieces && nbytes <= MOST_SMALL &&
                 take_kernel(&w, "all_reduce", "small", glob))
                 measure_shape(&w, nbytes, blocks, threads, 1);
-            if (blocks < 32 || threads < 256 || nbytes < 64 << 10)
-                continue;
             for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
                 if ((i == 0 || steps[i - 1] * each < pieces) &&
-                    nbytes <= MOST_CHECKED &&
-                    (steps[i] == ALL || steps[i] * each * 8 >= pieces) &&
                     take_kernel(&w, "all_reduce", "medium", glob))
                     measure_shape(&w, nbytes, blocks, threads, steps[i]);
             for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
                 if ((i == 0 || steps[i - 1] * each * nranks < pieces) &&
-                    (steps[i] == ALL ||
-                     steps[i] * each * 8 * nranks >= pieces) &&
+                    nbytes >= 64 << 10 &&
                     take_kernel(&w, "all_reduce", "pushed", glob))
                     measure_shape(&w, nbytes, blocks, threads, steps[i]);
         }
@@ -284,12 +386,12 @@ static void try_norms(const char *glob, uint64_t nbytes, int padded)
                     take_kernel(&w, w.name, "small", glob))
                     measure_shape(&w, nbytes, blocks, threads, 1);
                 for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-                    if ((i > 0 && steps[i - 1] * blocks >= rows * parts) ||
-                        nbytes < 128 << 10)
+                    if (i > 0 && steps[i - 1] * blocks >= rows * parts)
                         break;
                     if (take_kernel(&w, w.name, "medium", glob))
                         measure_shape(&w, nbytes, blocks, threads, steps[i]);
-                    if (parts == 1 && take_kernel(&w, w.name, "large", glob))
+                    if (parts == 1 && nbytes >= 128 << 10 &&
+                        take_kernel(&w, w.name, "large", glob))
                         measure_shape(&w, nbytes, blocks, threads, steps[i]);
                 }
                 if (!w.plan.clustered)
@@ -327,7 +429,9 @@ static void open_all(const kpk_comm_options *options)
         need(kpk_malloc(k->inst, LARGEST, (void **)&k->out));
         insts[r] = k->inst;
         buffers[r] = k->in;
+        k->numbers = make_numbers(LARGEST / 2, r);
     }
+    residuals = make_numbers(LARGEST / 2, MOST);
     need(kpk_comm_open(insts, nranks, options, &comm));
     need(kpk_comm_register(comm, buffers, LARGEST));
 }
@@ -371,5 +475,5 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < NSIZES && !tries; i++)
         measure_plans(sizes[i]);
     need(kpk_comm_close(comm));
-    return 0;
+    return nwrong != 0;
 }

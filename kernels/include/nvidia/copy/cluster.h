@@ -65,24 +65,20 @@ DEV void cluster_show()
 }
 
 /* Reads the value at p's offset in the LDS of another block of the cluster. */
-#define CLUSTER_READ(T, letter)                                                \
-    DEV T cluster_read(const T *p, u32 rank)                                   \
-    {                                                                          \
-        T v;                                                                   \
-                                                                               \
-        asm volatile("{\n\t"                                                   \
-                     ".reg .u32 from;\n\t"                                     \
-                     "mapa.shared::cluster.u32 from, %1, %2;\n\t"              \
-                     "ld.shared::cluster." #T " %0, [from];\n\t"               \
-                     "}"                                                       \
-                     : "=" letter(v)                                           \
-                     : "r"(lds_address(p)), "r"(rank)                          \
-                     : "memory");                                              \
-        return v;                                                              \
-    }
-CLUSTER_READ(f32, "f")
-CLUSTER_READ(f64, "d")
-#undef CLUSTER_READ
+DEV f32 cluster_read(const f32 *p, u32 rank)
+{
+    f32 v;
+
+    asm volatile("{\n\t"
+                 ".reg .u32 from;\n\t"
+                 "mapa.shared::cluster.u32 from, %1, %2;\n\t"
+                 "ld.shared::cluster.f32 %0, [from];\n\t"
+                 "}"
+                 : "=f"(v)
+                 : "r"(lds_address(p)), "r"(rank)
+                 : "memory");
+    return v;
+}
 DEV Pack<f32, 2> cluster_read_two(const f32 *p, u32 rank)
 {
     Pack<f32, 2> v;
@@ -130,5 +126,20 @@ DEV void cluster_push(u64 *barrier, u8 *to, const Pack<f32, 4> &v, u32 rank)
         "}" ::"r"(lds_address(to)),
         "r"(lds_address(barrier)), "r"(rank), "f"(v[0]), "f"(v[1]), "f"(v[2]),
         "f"(v[3])
+        : "memory");
+}
+
+/* The same of a number. */
+DEV void cluster_push(u64 *barrier, f32 *to, f32 v, u32 rank)
+{
+    asm volatile(
+        "{\n\t"
+        ".reg .u32 to, counts;\n\t"
+        "mapa.shared::cluster.u32 to, %0, %2;\n\t"
+        "mapa.shared::cluster.u32 counts, %1, %2;\n\t"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 "
+        "[to], %3, [counts];\n\t"
+        "}" ::"r"(lds_address(to)),
+        "r"(lds_address(barrier)), "r"(rank), "f"(v)
         : "memory");
 }
