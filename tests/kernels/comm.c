@@ -176,6 +176,8 @@ static void run_case(struct kt *t, const struct kt_row *row,
     for (uint64_t round = 0; round < 3; round++) {
         for (uint32_t r = 0; r < c->ranks; r++) {
             kt_fill(row->a, x[r], in_n, KT_SMALL, 100 * round + r);
+            if (round == 1 && r % 2) /* NaNs that medium.h's words avoid */
+                memset(x[r], 0xff, in_n < 12 ? size : 12 * size);
             kt_write(t, g.in[r], x[r], in_n * size);
         }
         if (!call_all(t, &g, c->ranks, &plan, (uint32_t)c->root))
