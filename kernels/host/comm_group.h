@@ -64,7 +64,7 @@ typedef enum kpk_comm_op {
 
 /* 0 in a field asks for what its comment says. */
 typedef struct kpk_comm_options {
-    /* The largest message that goes through workspaces without a barrier: 256
+    /* The largest message that goes through workspaces in numbered words: 256
      * KiB for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. Each GPU
      * has 4 * ranks times as many bytes. */
     uint32_t small_nbytes;
@@ -78,8 +78,8 @@ typedef struct kpk_comm_options {
     /* 1: go through RCCL or NCCL in any case; 0: where GPUs of the group do not
      * reach each other's memory. */
     uint32_t by_library;
-    /* The largest all-reduce that goes through workspaces in one direction,
-     * with a barrier: 2 MiB for 2 ranks, 1152 KiB / (ranks - 1) for more; 2^40
+    /* The largest all-reduce that goes through workspaces in one direction, in
+     * plain words: 2 MiB for 2 ranks, 1152 KiB / (ranks - 1) for more; 2^40
      * at most. Each GPU has 2 * ranks times as many, or 2 * large_nbytes. */
     uint64_t medium_nbytes;
 } kpk_comm_options;
@@ -179,7 +179,7 @@ typedef struct kpk_comm_plan {
     uint64_t n;          /* elements */
     uint64_t each;       /* of them in one launch; 0 if there is none to do */
     uint32_t registered; /* 1: inputs lie in registered buffers, see below */
-    uint32_t medium;     /* 1: through workspaces, with barriers */
+    uint32_t medium;     /* 1: through workspaces, in plain words */
     /* What a block sends before it waits for what it has sent before: pieces of
      * 16 bytes for each thread, or rows. 1 at least. */
     uint32_t step;

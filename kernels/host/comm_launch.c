@@ -32,17 +32,18 @@ enum {
     MOST_PARTS = 8
 };
 
-/* Up to `blocks` blocks of `threads`, with a piece for each thread. More pieces
- * take blocks of COMM_THREADS, as many as have so many pieces for a thread.
- * Measured on H200: tests/bench/results/comm.csv. */
+/* Up to `blocks` blocks of `threads` with a piece for each thread; then up to
+ * COMM_BLOCKS, with so many pieces for each. Blocks have more threads, up to
+ * COMM_THREADS, where a thread would have more than `most` pieces. Measured on
+ * H200: tests/bench/results/comm.csv. */
 static const struct {
     const char *name;
-    uint32_t threads, blocks, pieces;
+    uint32_t threads, blocks, pieces, most;
 } ways[] = {
-    [SMALL] = {"small", 128, COMM_BLOCKS, 1},
-    [MEDIUM] = {"medium", COMM_THREADS, COMM_BLOCKS, 1},
-    [PUSHED] = {"pushed", 256, 32, 2},
-    [LARGE] = {"large", COMM_THREADS, COMM_BLOCKS, 1},
+    [SMALL] = {"small", 128, COMM_BLOCKS, 1, 1},
+    [MEDIUM] = {"medium", 128, COMM_BLOCKS, 1, 1},
+    [PUSHED] = {"pushed", 256, 64, 2, 4},
+    [LARGE] = {"large", COMM_THREADS, COMM_BLOCKS, 1, 1},
 };
 
 static const struct {
@@ -64,7 +65,7 @@ enum {
 
 static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
 {
-    if (nbytes <= comm->small_nbytes)
+    if (nbytes <= (has_medium ? comm->small_sum_nbytes : comm->small_nbytes))
         return SMALL;
     return has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
 }
@@ -72,15 +73,16 @@ static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
 /* The shape of a launch that moves so many pieces. */
 static kpk_shape shape_of(const kpk_comm *comm, enum way way, uint64_t pieces)
 {
-    const uint64_t few = (uint64_t)ways[way].threads * ways[way].blocks;
-    const uint32_t threads = pieces <= few ? ways[way].threads : COMM_THREADS;
-    const uint64_t one_each = comm_div_up(pieces, threads);
-    const uint64_t blocks =
-        one_each <= ways[way].blocks
-            ? one_each
-            : comm_most(ways[way].blocks,
-                        comm_div_up(one_each, ways[way].pieces));
+    uint32_t threads = ways[way].threads;
+    uint64_t blocks;
 
+    while (threads < COMM_THREADS &&
+           (uint64_t)threads * COMM_BLOCKS * ways[way].most < pieces)
+        threads *= 2;
+    blocks = comm_div_up(pieces, threads);
+    if (blocks > ways[way].blocks)
+        blocks = comm_most(ways[way].blocks,
+                           comm_div_up(blocks, ways[way].pieces));
     return (kpk_shape){
         .grid = {(uint32_t)comm_least(blocks, comm->blocks), 1, 1},
         .block = {threads, 1, 1}};

@@ -22,7 +22,8 @@
  *
  *   results  [large_nbytes], up to whole lines of each rank: sums of this rank,
  *            for the others (large.h, summed_norm.h)
- *   medium   [2][ranks][medium_nbytes]: messages of a few MB (medium.h)
+ *   medium   [2][ranks][slot_nbytes]: messages of a few MB, and shares of
+ *            larger ones, all ones where no word has come (medium.h)
  */
 #ifndef KPACK_COMM_WORKSPACE_INSIDE_H
 #define KPACK_COMM_WORKSPACE_INSIDE_H

@@ -190,8 +190,7 @@ template <typename T, u32 count, typename Words>
 DEV void receive_sums(CommGroup &g, const Mailbox<Words> &box, u64 i, u64 step,
                       u32 there, Piece<T> (&pieces)[count])
 {
-    constexpr u32 most = 16 / (count * Words::count); /* in registers */
-    constexpr u32 Batch = most > 4 ? 4 : most > 0 ? most : 1;
+    constexpr u32 Batch = 4 / count; /* no more fit the registers */
     const u32 others = all_ranks(g) & ~(1u << g.rank);
 
     UNROLL

@@ -201,7 +201,7 @@ DEV bool are_cluster(u32 parts)
 #endif
 }
 
-/* A kernel's first step, long before sum_of_row(). */
+/* While the pieces are on their way: long before sum_of_cluster(). */
 DEV void begin_parts(u32 parts, const NormScratch &scratch)
 {
 #if KPK_SM >= 90
@@ -375,6 +375,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
             there += column < n;
         }
     }
+    begin_parts(parts, scratch);
     if (there > 0)
         fetch((u64)r * (n / V) + part.first, part.size, there, sums);
     {
@@ -494,7 +495,6 @@ DEV void summed_norm_posted(CommGroup &g, const Mailbox<Words> &box,
     const u32 parts = parts_of(args.read()), pieces = args.read().n / each;
     const BlockRows rows(args.read().rows, parts);
 
-    begin_parts(parts, scratch);
     in_steps<false>(
         g, rows.count, args.read().step,
         [&](u32 from, u32 to) {
@@ -502,10 +502,18 @@ DEV void summed_norm_posted(CommGroup &g, const Mailbox<Words> &box,
             for (u32 j = from; j < to; j++) {
                 const u64 first = (u64)rows.row(parts, j) * pieces;
 
-                NO_UNROLL
-                for (u64 i = first + rows.first; i < first + pieces;
-                     i += rows.size)
-                    post(i, load_pack<each>(in + i * each));
+                for_pieces<2>(
+                    first + rows.first, rows.size, first + pieces,
+                    first + pieces,
+                    [&](u64 at, auto count) {
+                        Piece<T> p[count.value];
+
+                        load_pieces(in, at, rows.size, p);
+                        UNROLL
+                        for (u32 k = 0; k < count.value; k++)
+                            post(at + k * rows.size, p[k]);
+                    },
+                    [&](u64 at) { post(at, load_pack<each>(in + at * each)); });
             }
         },
         [&](u32 from, u32 to) {

@@ -167,10 +167,10 @@ static void fill(uint64_t nbytes)
     }
 }
 
-/* A number is rounded to 8 bits once for each step. */
+/* A number is rounded to 8 bits once for each step: by 2^-8 of it, or less. */
 static size_t wrong_sums(const struct what *w, const uint16_t *got, size_t n)
 {
-    const double half = 0x1p-9;
+    const double half = 0x1p-8;
     size_t wrong = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -209,7 +209,7 @@ static size_t wrong_norms(const uint16_t *sum, const char *out,
         wrong += blocks ? !(fabs(f16_of(d) * (signed char)block[4 + i % 32] -
                                  want) <= 0.57 * f16_of(d))
                         : !(fabs(bf16_at(&d, 0) - want) <=
-                            fabs(want) * (0x1p-9 + 0x1p-16));
+                            fabs(want) * (0x1p-8 + 0x1p-16));
     }
     return wrong;
 }
@@ -377,7 +377,7 @@ static void try_norms(const char *glob, uint64_t nbytes, int padded)
             const uint32_t blocks =
                 (uint32_t)least((uint64_t)rows * parts, MOST_BLOCKS);
 
-            if (threads * parts * 4 < pieces ||
+            if (threads * parts * (parts > 1 ? 2 : 4) < pieces ||
                 (parts > 1 && rows * parts > MOST_BLOCKS))
                 continue;
             w.plan.parts = parts;
