@@ -81,8 +81,8 @@ static kpk_shape shape_of(const kpk_comm *comm, enum way way, uint64_t pieces)
         threads *= 2;
     blocks = comm_div_up(pieces, threads);
     if (blocks > ways[way].blocks)
-        blocks = comm_most(ways[way].blocks,
-                           comm_div_up(blocks, ways[way].pieces));
+        blocks =
+            comm_most(ways[way].blocks, comm_div_up(blocks, ways[way].pieces));
     return (kpk_shape){
         .grid = {(uint32_t)comm_least(blocks, comm->blocks), 1, 1},
         .block = {threads, 1, 1}};

@@ -242,8 +242,9 @@ static kpk_comm *new_group(const char *call, uint32_t ranks,
                                               : defaults_of(ranks).small_nbytes,
                                PIECE) *
                    PIECE);
-    comm->small_sum_nbytes =
-        o.small_nbytes ? comm->small_nbytes : defaults_of(ranks).small_sum_nbytes;
+    comm->small_sum_nbytes = o.small_nbytes
+                                 ? comm->small_nbytes
+                                 : defaults_of(ranks).small_sum_nbytes;
     comm->large_nbytes = o.large_nbytes;
     comm->limit_ms = o.limit_ms ? o.limit_ms : LIMIT_MS;
     if (!comm->large_nbytes)

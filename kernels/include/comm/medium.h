@@ -77,7 +77,8 @@ struct MediumSlots {
 };
 
 /* Stores piece i, and the elements behind it, in a slot. */
-template <typename T> DEV void post_piece(u64 *slot, u64 i, const Piece<T> &piece)
+template <typename T>
+DEV void post_piece(u64 *slot, u64 i, const Piece<T> &piece)
 {
     const Pack<u64, 2> w = bits_as<Pack<u64, 2>>(PlainWords::sent(piece));
 

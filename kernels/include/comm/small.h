@@ -72,7 +72,10 @@ struct NumberedWords {
     {
         return slot + i * count;
     }
-    static DEV_MEMBER void leave(u64 *) {} /* the next call has a number */
+    /* the next call has another number */
+    static DEV_MEMBER void leave(u64 *)
+    {
+    }
     template <typename T> static DEV_MEMBER Piece<T> sent(const Piece<T> &piece)
     {
         return piece;

@@ -219,8 +219,8 @@ DEV void begin_parts(u32 parts, const NormScratch &scratch)
 #endif
 }
 
-/* The sum of all threads' v in a cluster, once in a launch. Each group of lanes pushes its sum
- * to all blocks. None ends before all sums have come to it. */
+/* The sum of all threads' v in a cluster, once in a launch. Each group of lanes
+ * pushes its sum to all blocks. None ends before all sums have come to it. */
 DEV f32 sum_of_cluster(u32 parts, const NormScratch &scratch, f32 v)
 {
     f32 sum = 0;
@@ -548,10 +548,9 @@ DEV void
 summed_norm_medium(CommGroup &g, const MediumSlots &slots, const T *in,
                    const NormArguments<T, COMM_ARGUMENTS + 3 * 8> &args)
 {
-    summed_norm_posted<Blocks>(g, slots.box(g), in, args,
-                               [&](u64 i, const Piece<T> &piece) {
-                                   push_piece(g, slots, i, piece);
-                               });
+    summed_norm_posted<Blocks>(
+        g, slots.box(g), in, args,
+        [&](u64 i, const Piece<T> &piece) { push_piece(g, slots, i, piece); });
 }
 
 template <typename T, bool Blocks>

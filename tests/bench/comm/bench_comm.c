@@ -191,8 +191,8 @@ static size_t wrong_sums(const struct what *w, const uint16_t *got, size_t n)
 }
 
 /* A row's norm of its sums, as numbers or in blocks. */
-static size_t wrong_norms(const uint16_t *sum, const char *out,
-                          size_t columns, int blocks)
+static size_t wrong_norms(const uint16_t *sum, const char *out, size_t columns,
+                          int blocks)
 {
     double squares = 0, scale;
     size_t wrong = 0;
