@@ -38,8 +38,8 @@ struct kpk_comm {
     uint32_t ranks, blocks; /* blocks that surely run at once */
     uint32_t small_nbytes, limit_ms;
     uint32_t small_sum_nbytes; /* the most of all-reduces, and with norms */
-    uint64_t medium_nbytes; /* whole lines */
-    uint64_t slot_nbytes;   /* of medium messages, and of shares */
+    uint64_t medium_nbytes;    /* whole lines */
+    uint64_t slot_nbytes;      /* of medium messages, and of shares */
     uint64_t large_nbytes;
     bool by_library;     /* asked for */
     bool share_a_device; /* some ranks */

@@ -27,9 +27,8 @@ static const struct {
 
 enum way { SMALL, MEDIUM, PUSHED, LARGE };
 enum {
-    STEP = 2,      /* pieces of a thread, or more: two steps at most */
-    STEP_ROWS = 2, /* of a block */
-    MOST_PARTS = 8
+    STEP = 2,     /* pieces of a thread, or more: two steps at most */
+    STEP_ROWS = 2 /* of a block */
 };
 
 /* Up to `blocks` blocks of `threads` with a piece for each thread; then up to
@@ -398,7 +397,7 @@ static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
     const uint64_t pieces = columns * plan->element_nbytes / PIECE;
     kpk_instance *inst = comm->insts[comm->party.rank];
     const bool shares = kpk_instance_device(inst)->platform == KPK_CUDA;
-    const uint32_t most_parts = shares && way != LARGE ? MOST_PARTS : 1;
+    const uint32_t most_parts = shares && way != LARGE ? COMM_MOST_PARTS : 1;
     uint32_t threads = 32, parts = 1;
 
     while (threads < ways[way].threads && threads < pieces)

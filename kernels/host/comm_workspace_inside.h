@@ -30,9 +30,10 @@
 
 enum {
     COMM_RANKS = 8,
-    COMM_BLOCKS = 128,  /* most of a launch */
-    COMM_THREADS = 512, /* most of a block */
-    COMM_STEPS = 8,     /* most of a call */
+    COMM_BLOCKS = 128,   /* most of a launch */
+    COMM_THREADS = 512,  /* most of a block */
+    COMM_STEPS = 8,      /* most of a call */
+    COMM_MOST_PARTS = 8, /* blocks that share a row */
     COMM_PART_WORDS = 4,
     COMM_LINE = 128, /* bytes of a cache line */
     COMM_RUN = 256   /* bytes of a run of words (medium.h) */

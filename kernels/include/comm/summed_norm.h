@@ -137,8 +137,6 @@ DEV void norm_row_of(const NormCall<T> &c, u32 r,
 /* Pieces of a row that a thread holds, at most: 16 numbers. */
 template <typename T> constexpr u32 held = 16 / per16<T>::value;
 
-constexpr u32 MOST_PARTS = 8;
-
 /* LDS of a block's sums; of squares out of range in f64; and what a cluster's
  * blocks push to each other, with a barrier that counts it. */
 struct NormScratch {
@@ -150,7 +148,8 @@ struct NormScratch {
 #define NORM_SCRATCH(name)                                                     \
     BLOCK_SCRATCH(f32, name##_narrow);                                         \
     __shared__ f64 name##_wide_slots[2][max_groups];                           \
-    __shared__ f32 name##_pushed[KPK_SM >= 90 ? MOST_PARTS * max_groups : 1];  \
+    __shared__ f32                                                             \
+        name##_pushed[KPK_SM >= 90 ? COMM_MOST_PARTS * max_groups : 1];        \
     __shared__ u64 name##_come;                                                \
     const team_scratch<f64> name##_wide = {name##_wide_slots, nullptr};        \
     const NormScratch name = {name##_narrow, name##_wide, name##_pushed,       \
