@@ -95,20 +95,11 @@ static const struct ragged {
               {2, 64, KPK_RAGGED_MORE, {2, 600, 950, 4000}}};
 enum { NUM_RAGGED = sizeof(ragged) / sizeof(ragged[0]) };
 
-/* Few rows by copies, nvidia/gemm/rows8_copied.h, on sm_90. A block takes its
- * share of all columns, so no more blocks are wanted than run at once. */
-static const struct copied_row {
-    const char *type;
-    int layout, cols, shared, least_m, most_m;
-    struct times times;
-} copied_rows[] = {
-    {"f32", 0, 32, KPK_ACROSS_LDS(4), 0, 16, {1, 70, 70, 2500}},
-    {"f64", 0, 32, KPK_ACROSS_LDS(8), 0, 16, {1, 70, 70, 2500}},
-    {"f32", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 8, {2, 35, 50, 2500}},
-    {"f64", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 2, {2, 35, 50, 2500}},
-    {"f64", 1, KPK_ALONG_MMA_COLS, KPK_ALONG_MMA_LDS, 3, 16, {1, 70, 70, 2500}},
-};
-enum { NUM_COPIED_ROWS = sizeof(copied_rows) / sizeof(copied_rows[0]) };
+/* Few rows of f32 and f64 by copies, nvidia/gemm/rows8_copied.h, on sm_90. A
+ * block takes its share of all columns, so no more blocks are wanted than run
+ * at once. */
+static const struct times copied_times = {1, 70, 70, 2500};
+enum { COPIED_COLS = 32 };
 
 /* Times and rate of memory: see gemm_plan.c. */
 struct memory {
@@ -156,13 +147,13 @@ static const struct warpgroup_tile {
      shares,                                                                   \
      b,                                                                        \
      {COST along, COST across}},
-#define TILE_128(tile, rows, cols, deep, stages, more, shares, apart, ...)     \
+#define TILE_128(tile, rows, cols, deep, stages, more, shares, ...)            \
     TILE(0, tile, rows, cols, rows, cols, deep, stages, more, shares,          \
          __VA_ARGS__)
-#define TILE_64(tile, rows, cols, deep, stages, more, shares, apart, ...)      \
+#define TILE_64(tile, rows, cols, deep, stages, more, shares, ...)             \
     TILE(1, tile, rows, cols, rows, cols, deep, stages, more, shares,          \
          __VA_ARGS__)
-#define TILE_8(tile, rows, cols, deep, stages, more, shares, apart, ...)       \
+#define TILE_8(tile, rows, cols, deep, stages, more, shares, ...)              \
     TILE(2, tile, cols, rows, rows, cols, deep, stages, more, shares,          \
          __VA_ARGS__)
     KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_64(TILE_64)
@@ -282,7 +273,7 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
         const struct cost *cost = &tile->costs[!a_along];
 
         if (tile->t != t || cost->times.room == 0 ||
-            (tile->b != KPK_B_ANY && (tile->b == KPK_B_ALONG) != b_along))
+            (tile->b == KPK_B_ALONG && !b_along))
             continue;
         print_warpgroup_row(layout, type, tile, cost);
         if (!a_along && tile->m == 128 && tile->n == 256)
@@ -290,23 +281,14 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
     }
 }
 
-/* Whether the kernel for few rows has such tiles. */
-static bool print_copied_rows(int layout, const struct type *type, int t)
+static void print_copied_row(int layout, const struct type *type, int t)
 {
-    bool any = false;
+    const struct extent extent = {tiles[t].m, COPIED_COLS, tiles[t].m,
+                                  COPIED_COLS};
 
-    for (int i = 0; i < NUM_COPIED_ROWS; i++) {
-        const struct copied_row *row = &copied_rows[i];
-        const struct extent extent = {tiles[t].m, row->cols, tiles[t].m,
-                                      row->cols};
-
-        if (row->layout != layout || strcmp(row->type, type->name) != 0)
-            continue;
-        print_row(layout, type, t, "sm_90", &row->times, &extent, row->least_m,
-                  row->most_m, &h200_memory, 1, 0, 0, 0, row->shared, 0);
-        any = true;
-    }
-    return any;
+    print_row(layout, type, t, "sm_90", &copied_times, &extent, 0,
+              tiles[t].most_m, &h200_memory, 1, 0, 0, 0,
+              KPK_COPIED_LDS(layout == 1), 0);
 }
 
 static void print_ragged_rows(int layout, const struct type *type, int t)
@@ -344,8 +326,10 @@ static void print_nvidia(int layout, int type, int t,
         print_ragged_rows(layout, p, t);
         return;
     }
-    if (is_h200 && few && print_copied_rows(layout, p, t))
+    if (is_h200 && few && !half) {
+        print_copied_row(layout, p, t);
         return;
+    }
     if (is_h200 && half) {
         const struct extent all = {tiles[t].m, n, tiles[t].m, n};
 

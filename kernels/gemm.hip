@@ -62,7 +62,7 @@
     TILE(T, S, layout, trans_a, trans_b, 128)                                  \
     TILE(T, S, layout, trans_a, trans_b, 64)
 #define ROWS8(T, S, layout, trans_b)                                           \
-    KERNEL_OF(256, rows8_blocks_of(sizeof(T), trans_b))                        \
+    KERNEL_OF(256, rows8_blocks_of(sizeof(T)))                                 \
     gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))                                \
     {                                                                          \
         gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
@@ -77,9 +77,9 @@ constexpr int blocks_of(u32 nbytes, u32 size)
         return 1;
     return nbytes == 8 ? 3 : KPK_WARPGROUPS ? 2 : 4;
 }
-constexpr int rows8_blocks_of(u32 nbytes, bool trans_b)
+constexpr int rows8_blocks_of(u32 nbytes)
 {
-    return nbytes == 2 || (KPK_WARPGROUPS && (nbytes == 4 || trans_b)) ? 2 : 1;
+    return nbytes == 2 ? 2 : 1;
 }
 #else
 #define KERNEL_OF(threads, n) KERNEL_UP_TO(threads)

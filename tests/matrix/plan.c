@@ -95,14 +95,13 @@ static const struct tile {
 #define TILE(kernel, m, n, tile, rows, cols, deep, stages, more, along)        \
     {kernel, KPK_TILE_LDS(tile, rows, cols, deep, stages, more), m, n,         \
      ROOM along},
-#define TILE_128(tile, rows, cols, deep, stages, more, shares, apart, b,       \
-                 along, across)                                                \
+#define TILE_128(tile, rows, cols, deep, stages, more, shares, b, along,       \
+                 across)                                                       \
     TILE(128, rows, cols, tile, rows, cols, deep, stages, more, along)
-#define TILE_64(tile, rows, cols, deep, stages, more, shares, apart, b, along, \
+#define TILE_64(tile, rows, cols, deep, stages, more, shares, b, along,        \
                 across)                                                        \
     TILE(64, rows, cols, tile, rows, cols, deep, stages, more, along)
-#define TILE_8(tile, rows, cols, deep, stages, more, shares, apart, b, along,  \
-               across)                                                         \
+#define TILE_8(tile, rows, cols, deep, stages, more, shares, b, along, across) \
     TILE(8, cols, rows, tile, rows, cols, deep, stages, more, along)
     KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_64(TILE_64)
         KPK_GEMM_TILES_8(TILE_8)
@@ -122,23 +121,15 @@ static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
     return NULL;
 }
 
-/* The tiles for few rows of f32 and f64 there, which come by copies: their
- * kernel is said by its layout and type here. */
+/* The tiles for few rows of f32 and f64 there, which come by copies. */
 static const struct tile *copied_tile(const kpk_gemm_product *p,
                                       uint32_t shared_nbytes)
 {
-    static const struct tile across[] = {{KPK_GEMM_F32, 196608, 8, 32, 1},
-                                         {KPK_GEMM_F64, 184320, 8, 32, 1}};
-    static const struct tile along[] = {{KPK_GEMM_F32, 65536, 8, 16, 2},
-                                        {KPK_GEMM_F64, 65536, 8, 16, 2},
-                                        {KPK_GEMM_F64, 163840, 8, 32, 1}};
-    const struct tile *const tiles = p->trans_b ? along : across;
+    static const struct tile tiles[] = {{8, 184320, 8, 32, 1},
+                                        {8, 163840, 8, 32, 1}};
+    const struct tile *const tile = &tiles[p->trans_b];
 
-    for (size_t i = 0; i < (p->trans_b ? 3 : 2); i++)
-        if (tiles[i].kernel == (uint32_t)p->type &&
-            tiles[i].shared_nbytes == shared_nbytes)
-            return &tiles[i];
-    return NULL;
+    return tile->shared_nbytes == shared_nbytes ? tile : NULL;
 }
 
 /* Checks a plan whose blocks share tiles: each cluster has one tile, and all

@@ -10,17 +10,11 @@
 #include "matrix/gemm.h"
 #include "matrix/rows8_tile.h"
 #if KPK_SM >= 80
-#include "nvidia/gemm/row1_f32.h"
 #include "nvidia/gemm/rows8_mma.h"
 #endif
 #if KPK_WARPGROUPS
 #include "nvidia/gemm/rows8_copied.h"
 #include "nvidia/gemm/transposed_tile.h"
-#endif
-
-#if KPK_SM < 80
-template <u32 cols, bool AlongB, typename T>
-DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds);
 #endif
 
 /* ---- the kernels ---------------------------------------------------- */
@@ -40,45 +34,28 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
         wait_for_launch_before();
         Rows8Warpgroups<T, TransB>::unaligned(g, lds);
         return;
-    }
-    if constexpr (sizeof(T) > 2) {
-        if (CopiedRows<T, TransB>::run(g, lds)) /* so does this */
-            return;
+    } else if (rows8_copied<T, TransB>(g, lds)) { /* so does this */
+        return;
     }
 #endif
     wait_for_launch_before();
-    if constexpr (KPK_SM >= 80 && !KPK_WARPGROUPS && sizeof(T) == 2) {
-        /* with blocks enough for narrower tiles each has one */
-        if (TransB && gridDim.y > div_up(g.n, rows8_cols)) {
-            each_part(g, [&](const GemmPart &part) {
-                each_tile<rows8_rows, narrow_cols, 1, 1>(g, [&](u32 x, u32 y) {
-                    rows8_mma<narrow_cols, TransB>(
-                        Rows8Tile<T>(g, part, x, y, narrow_cols), lds);
-                });
-            });
-            return;
-        }
+#if KPK_SM >= 80
+    if constexpr (sizeof(T) == 2) {
+        rows8_mma_tiles<T, TransB>(g, lds);
+        return;
     }
+#endif
     each_part(g, [&](const GemmPart &part) {
         each_tile<rows8_rows, rows8_cols, 1, 1>(g, [&](u32 x, u32 y) {
             const Rows8Tile<T> tile(read_again(g), part, x, y, rows8_cols);
+            const u32 c0 = threadIdx.x / 32 * warp_cols;
 
-            if constexpr (KPK_SM >= 80 && !KPK_WARPGROUPS && sizeof(T) == 2)
-                rows8_mma<rows8_cols, TransB>(tile, lds);
-#if KPK_SM >= 80
-            else if (sizeof(T) == 4 && TransB && tile.nrows == 1)
-                one_row_nt(tile);
-#endif
-#if KPK_WARPGROUPS
-            else if constexpr (sizeof(T) == 8 && TransB)
-                rows8_mma<rows8_cols, true>(tile, lds);
-            else if constexpr (TransB) /* in half of the registers */
-                rows8_nt_twice(tile);
-#endif
-            else if constexpr (TransB)
-                rows8_nt<warp_cols>(tile, threadIdx.x / 32 * warp_cols);
-            else
+            if constexpr (!TransB)
                 rows8_nn(tile, lds);
+            else if (KPK_SM >= 80 && sizeof(T) == 4 && tile.nrows == 1)
+                rows8_nt<1>(tile, c0);
+            else
+                rows8_nt<rows8_rows>(tile, c0);
         });
     });
 }

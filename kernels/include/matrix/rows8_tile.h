@@ -64,63 +64,6 @@ template <u32 n, typename S> DEV void sum_over_lanes(S (&v)[n])
     }
 }
 
-/* `cols` of a warp's columns, from c0 on */
-template <u32 cols, typename T> DEV void rows8_nt(const Rows8Tile<T> &t, u32 c0)
-{
-    constexpr u32 n = per16<T>::value, values = cols * rows8_rows;
-    const u32 lane = lane_id() % 32;
-    typename Gemm<T>::S sums[values] = {};
-
-    NO_UNROLL
-    for (u32 k = t.part.k_begin + lane * n; k < t.part.k_end; k += 32 * n) {
-        const u32 left = t.part.k_end - k;
-        Piece x[rows8_rows], w[cols];
-
-        UNROLL
-        for (u32 c = 0; c < cols; c++)
-            w[c] = load_piece(
-                t.b +
-                    ((u64)(t.col0 + min_of(c0 + c, t.ncols - 1)) * t.g.ldb + k),
-                left);
-        UNROLL
-        for (u32 r = 0; r < rows8_rows; r++)
-            x[r] = load_piece(t.a + ((u64)min_of(r, t.nrows - 1) * t.g.lda + k),
-                              left);
-        UNROLL
-        for (u32 i = 0; i < values; i++)
-            sums[i] =
-                piece_dot<T>::of(x[i % rows8_rows], w[i / rows8_rows], sums[i]);
-    }
-    sum_over_lanes(sums);
-    UNROLL
-    for (u32 i = 0; i < 2; i++) {
-        const u32 which = lane * 2 + i;
-
-        if constexpr (values < 64)
-            sums[i] += lane_xor<values / 2>(sums[i]);
-        if (values == 64 || which < values)
-            t.put(which % rows8_rows, c0 + which / rows8_rows, sums[i]);
-    }
-}
-
-template <typename T> DEV void rows8_nt_twice(const Rows8Tile<T> &t)
-{
-    const u32 c0 = threadIdx.x / 32 * warp_cols;
-
-    NO_UNROLL
-    for (u32 c = 0; c < warp_cols; c += warp_cols / 2)
-        rows8_nt<warp_cols / 2>(t, c0 + c);
-}
-
-DEV f32 multiply_add(f32 a, f32 b, f32 c)
-{
-    return fmaf(a, b, c);
-}
-DEV f64 multiply_add(f64 a, f64 b, f64 c)
-{
-    return __builtin_fma(a, b, c);
-}
-
 /* Sums over the lanes, out of 32, with the same number modulo `lanes`. */
 template <u32 lanes, typename S, u32 m, u32 n>
 DEV void join_groups(S (&v)[m][n])
@@ -131,6 +74,57 @@ DEV void join_groups(S (&v)[m][n])
             v[i / n][i % n] += lane_xor<lanes>(v[i / n][i % n]);
         join_groups<2 * lanes>(v);
     }
+}
+
+/* a warp's columns, from c0 on, of the first `rows` rows */
+template <u32 rows, typename T> DEV void rows8_nt(const Rows8Tile<T> &t, u32 c0)
+{
+    typedef typename Gemm<T>::S S;
+    constexpr u32 n = per16<T>::value, cols = warp_cols, values = cols * rows;
+    const u32 lane = lane_id() % 32;
+    S sums[values] = {};
+
+    NO_UNROLL
+    for (u32 k = t.part.k_begin + lane * n; k < t.part.k_end; k += 32 * n) {
+        const u32 left = t.part.k_end - k;
+        Piece x[rows], w[cols];
+
+        UNROLL
+        for (u32 c = 0; c < cols; c++)
+            w[c] = load_piece(
+                t.b +
+                    ((u64)(t.col0 + min_of(c0 + c, t.ncols - 1)) * t.g.ldb + k),
+                left);
+        UNROLL
+        for (u32 r = 0; r < rows; r++)
+            x[r] = load_piece(t.a + ((u64)min_of(r, t.nrows - 1) * t.g.lda + k),
+                              left);
+        UNROLL
+        for (u32 i = 0; i < values; i++)
+            sums[i] = piece_dot<T>::of(x[i % rows], w[i / rows], sums[i]);
+    }
+    sum_over_lanes(sums);
+    UNROLL
+    for (u32 i = 0; i < 2; i++) {
+        const u32 which = lane * 2 + i;
+
+        if constexpr (values < 64) {
+            S(&one)[1][1] = *reinterpret_cast<S(*)[1][1]>(&sums[i]);
+
+            join_groups<values / 2>(one);
+        }
+        if (values == 64 || which < values)
+            t.put(which % rows, c0 + which / rows, sums[i]);
+    }
+}
+
+DEV f32 multiply_add(f32 a, f32 b, f32 c)
+{
+    return fmaf(a, b, c);
+}
+DEV f64 multiply_add(f64 a, f64 b, f64 c)
+{
+    return __builtin_fma(a, b, c);
 }
 
 /* ---- rows of B along N: lanes along N, K over the rest

@@ -3,7 +3,10 @@
 
 #include "nvidia/copy/bulk_copy.h"
 
-#define CLUSTER_NUMBER(name, special)                                          \
+/* Numbers of this block and launch. Where the launch made no clusters, a
+ * cluster is a block. */
+#if KPK_SM >= 90
+#define CLUSTER_NUMBER(name, special, single)                                  \
     DEV u32 name()                                                             \
     {                                                                          \
         u32 n;                                                                 \
@@ -11,15 +14,21 @@
         asm("mov.u32 %0, %%" special ";" : "=r"(n));                           \
         return n;                                                              \
     }
-/* 1 and 0 where the launch made no clusters */
-CLUSTER_NUMBER(cluster_blocks, "cluster_nctarank")
-CLUSTER_NUMBER(cluster_rank, "cluster_ctarank")
-CLUSTER_NUMBER(cluster_x, "clusterid.x")
-CLUSTER_NUMBER(cluster_y, "clusterid.y")
-CLUSTER_NUMBER(cluster_z, "clusterid.z")
-CLUSTER_NUMBER(clusters_x, "nclusterid.x")
-CLUSTER_NUMBER(clusters_y, "nclusterid.y")
-CLUSTER_NUMBER(clusters_z, "nclusterid.z")
+#else
+#define CLUSTER_NUMBER(name, special, single)                                  \
+    DEV u32 name()                                                             \
+    {                                                                          \
+        return single;                                                         \
+    }
+#endif
+CLUSTER_NUMBER(cluster_blocks, "cluster_nctarank", 1)
+CLUSTER_NUMBER(cluster_rank, "cluster_ctarank", 0)
+CLUSTER_NUMBER(cluster_x, "clusterid.x", blockIdx.x)
+CLUSTER_NUMBER(cluster_y, "clusterid.y", blockIdx.y)
+CLUSTER_NUMBER(cluster_z, "clusterid.z", blockIdx.z)
+CLUSTER_NUMBER(clusters_x, "nclusterid.x", gridDim.x)
+CLUSTER_NUMBER(clusters_y, "nclusterid.y", gridDim.y)
+CLUSTER_NUMBER(clusters_z, "nclusterid.z", gridDim.z)
 #undef CLUSTER_NUMBER
 
 /* the index of this block's cluster in the grid, and the number of clusters */
@@ -33,18 +42,10 @@ DEV u64 clusters()
     return (u64)clusters_x() * clusters_y() * clusters_z();
 }
 
-/* A barrier over all threads of the cluster. It does not make earlier writes
- * visible to other blocks, except barriers that barrier_init() has made. */
-DEV void cluster_meet()
-{
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\t"
-                 "barrier.cluster.wait.aligned;" ::
-                     : "memory");
-}
-
-/* cluster_meet() in two halves: code between them does not wait. Pushes to
- * other blocks may follow the wait. */
+/* A barrier over all threads of the cluster, in two halves: code between them
+ * does not wait. It does not make earlier writes visible to other blocks,
+ * except barriers that barrier_init() has made. Pushes to other blocks may
+ * follow the wait. */
 DEV void cluster_arrive()
 {
     __syncwarp();
@@ -53,6 +54,11 @@ DEV void cluster_arrive()
 DEV void cluster_wait()
 {
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+DEV void cluster_meet()
+{
+    cluster_arrive();
+    cluster_wait();
 }
 
 /* As cluster_meet(), and makes earlier writes to LDS visible to the cluster. */
@@ -92,24 +98,6 @@ DEV Pack<f32, 2> cluster_read_two(const f32 *p, u32 rank)
                  : "r"(lds_address(p)), "r"(rank)
                  : "memory");
     return v;
-}
-
-/* Starts a copy from here to an address of LDS in the block of that rank, whose
- * barrier counts it; size and addresses are multiples of 16. */
-DEV void cluster_copy(u64 *barrier, u8 *to, const u8 *from, u32 nbytes,
-                      u32 rank)
-{
-    asm volatile(
-        "{\n\t"
-        ".reg .u32 to, counts;\n\t"
-        "mapa.shared::cluster.u32 to, %0, %4;\n\t"
-        "mapa.shared::cluster.u32 counts, %1, %4;\n\t"
-        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::"
-        "bytes [to], [%2], %3, [counts];\n\t"
-        "}" ::"r"(lds_address(to)),
-        "r"(lds_address(barrier)), "r"(lds_address(from)), "r"(nbytes),
-        "r"(rank)
-        : "memory");
 }
 
 /* Stores 16 bytes to an address of LDS in the block of that rank, whose barrier

@@ -39,15 +39,10 @@ struct TensorShape {
     u32 box_rows;
 };
 
-#define TENSOR_MAP_SET(field, type, constraint, v)                             \
+/* of: "", or the dimension that the field is of, as "0, " */
+#define TENSOR_MAP_SET(field, of, type, constraint, v)                         \
     asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type    \
-                 " [%0], %1;" ::"r"(lds),                                      \
-                 constraint(v)                                                 \
-                 : "memory")
-/* of dimension `of` */
-#define TENSOR_MAP_SET_OF(field, of, type, constraint, v)                      \
-    asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type    \
-                 " [%0], " of ", %1;" ::"r"(lds),                              \
+                 " [%0], " of "%1;" ::"r"(lds),                                \
                  constraint(v)                                                 \
                  : "memory")
 /* Fills in a map of zeros in LDS; by one thread. */
@@ -55,27 +50,26 @@ DEV void tensor_map_fill(TensorMap *map, const TensorShape &s)
 {
     const u32 lds = lds_address(map);
 
-    TENSOR_MAP_SET("global_address", "b64", "l", s.matrix);
-    TENSOR_MAP_SET("rank", "b32", "r", 2); /* one less */
-    TENSOR_MAP_SET_OF("box_dim", "0", "b32", "r", 64);
-    TENSOR_MAP_SET_OF("box_dim", "1", "b32", "r", s.box_rows);
-    TENSOR_MAP_SET_OF("box_dim", "2", "b32", "r", 1);
-    TENSOR_MAP_SET_OF("global_dim", "0", "b32", "r", s.cols);
-    TENSOR_MAP_SET_OF("global_dim", "1", "b32", "r", s.rows);
-    TENSOR_MAP_SET_OF("global_dim", "2", "b32", "r", s.batch);
-    TENSOR_MAP_SET_OF("global_stride", "0", "b64", "l", (u64)s.ld * 2);
-    TENSOR_MAP_SET_OF("global_stride", "1", "b64", "l", s.stride * 2);
-    TENSOR_MAP_SET_OF("element_stride", "0", "b32", "r", 1);
-    TENSOR_MAP_SET_OF("element_stride", "1", "b32", "r", 1);
-    TENSOR_MAP_SET_OF("element_stride", "2", "b32", "r", 1);
+    TENSOR_MAP_SET("global_address", "", "b64", "l", s.matrix);
+    TENSOR_MAP_SET("rank", "", "b32", "r", 2); /* one less */
+    TENSOR_MAP_SET("box_dim", "0, ", "b32", "r", 64);
+    TENSOR_MAP_SET("box_dim", "1, ", "b32", "r", s.box_rows);
+    TENSOR_MAP_SET("box_dim", "2, ", "b32", "r", 1);
+    TENSOR_MAP_SET("global_dim", "0, ", "b32", "r", s.cols);
+    TENSOR_MAP_SET("global_dim", "1, ", "b32", "r", s.rows);
+    TENSOR_MAP_SET("global_dim", "2, ", "b32", "r", s.batch);
+    TENSOR_MAP_SET("global_stride", "0, ", "b64", "l", (u64)s.ld * 2);
+    TENSOR_MAP_SET("global_stride", "1, ", "b64", "l", s.stride * 2);
+    TENSOR_MAP_SET("element_stride", "0, ", "b32", "r", 1);
+    TENSOR_MAP_SET("element_stride", "1, ", "b32", "r", 1);
+    TENSOR_MAP_SET("element_stride", "2, ", "b32", "r", 1);
     /* elements of 2 bytes; no interleave; the swizzle of 128 bytes; zeros
      * behind the matrix's end */
-    TENSOR_MAP_SET("elemtype", "b32", "n", 1);
-    TENSOR_MAP_SET("interleave_layout", "b32", "n", 0);
-    TENSOR_MAP_SET("swizzle_mode", "b32", "n", 3);
-    TENSOR_MAP_SET("fill_mode", "b32", "n", 0);
+    TENSOR_MAP_SET("elemtype", "", "b32", "n", 1);
+    TENSOR_MAP_SET("interleave_layout", "", "b32", "n", 0);
+    TENSOR_MAP_SET("swizzle_mode", "", "b32", "n", 3);
+    TENSOR_MAP_SET("fill_mode", "", "b32", "n", 0);
 }
-#undef TENSOR_MAP_SET_OF
 #undef TENSOR_MAP_SET
 
 /* Writes a map to memory; by all lanes. */

@@ -150,15 +150,12 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         return false;
     }
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
-              bool Apart, u32 B>
+              u32 B>
     static DEV_MEMBER bool by_tile(const Gemm<T> &g)
     {
-        constexpr u32 groups = Size / 64 - Apart, deep = min_of(Deep, groups);
-
         if constexpr (has_wgmma_tile(B, TransB)) {
-            typedef WarpgroupTile<T, !TransA, TransB, Rows, Cols, groups / deep,
-                                  deep, Stages, More, Shares, Apart,
-                                  div_up(Deep, groups)>
+            typedef WarpgroupTile<T, !TransA, TransB, Rows, Cols, Size / 64,
+                                  Deep, Stages, More, Shares>
                 Tile;
 
             return mapped<Rows, Cols,
@@ -172,9 +169,9 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
      * to come from memory. */
     static DEV_MEMBER bool fast(const Gemm<T> &g)
     {
-#define TILE(tile, rows, cols, deep, stages, more, shares, apart, b, ...)      \
+#define TILE(tile, rows, cols, deep, stages, more, shares, b, ...)             \
     case KPK_TILE_##tile:                                                      \
-        return by_tile<rows, cols, deep, stages, more, shares, apart, b>(g);
+        return by_tile<rows, cols, deep, stages, more, shares, b>(g);
         if constexpr (Size == 128) {
             switch (wgmma_tile_number()) {
                 KPK_GEMM_TILES_128(TILE)

@@ -1,135 +1,52 @@
 /*
- * rows8_mma.h - rows8.h's products by mma.sync, of f16, bf16 and some of f64
+ * rows8_mma.h - rows8.h's products of f16 and bf16 by mma.sync
  *
  * The 16 rows of mma.sync are columns of B, and its 8 columns are rows of A.
  * Both operands come from memory straight into mma.sync's registers: a lane may
- * hold any k, as long as A and B agree. Each of the 8 warps makes all 64
- * columns over every 8th piece of K; the warps' sums are joined in LDS.
+ * hold any k, as long as A and B agree. Each of the 8 warps makes all columns
+ * of the tile over every 8th piece of K; the warps' sums are joined in LDS.
  */
 #pragma once
 
-#include "matrix/rows8_tile.h"
 #include "nvidia/copy/any_piece.h"
-#if KPK_WARPGROUPS
-#include "nvidia/gemm/rows8_ring.h"
-#endif
-
-/* ---- a warp's steps ---- */
-
-/* B along K: a piece of columns l/4 and l/4 + 8, and of row l/4 of A. */
-template <typename T> struct AlongKStep {
-    static DEV_MEMBER void multiply(f32 (&sum)[4], const Piece &w,
-                                    const Piece &w8, const Piece &x)
-    {
-        UNROLL
-        for (u32 h = 0; h < 4; h += 2)
-            MmaOp<T>::call(sum, {w[h], w8[h], w[h + 1], w8[h + 1]}, x[h],
-                           x[h + 1]);
-    }
-};
-template <> struct AlongKStep<f64> {
-    static DEV_MEMBER void multiply(f64 (&sum)[4], const Piece &w,
-                                    const Piece &w8, const Piece &x)
-    {
-        mma_f64(sum, piece_part<f64>(w, 0), piece_part<f64>(w8, 0),
-                piece_part<f64>(w, 1), piece_part<f64>(w8, 1),
-                piece_part<f64>(x, 0), piece_part<f64>(x, 1));
-    }
-};
-
-/* B along N: a piece from each of rows 4 (l%4) to 4 (l%4) + 3 of 16, and the
- * same k of row l/4 of A; for f64 half as many rows. Rows l/4 and l/4 + 8 of an
- * instruction are two columns side by side; a piece has `pairs` such pairs. */
-template <typename T> struct AlongNStep {
-    static constexpr u32 pairs = 4;
-
-    static DEV_MEMBER void multiply(f32 (*sums)[4], const Piece (&w)[4],
-                                    const Pack<T, 4> &four)
-    {
-        const Pack<u32, 2> x = bits_as<Pack<u32, 2>>(four);
-
-        UNROLL
-        for (u32 j = 0; j < pairs; j++)
-            MmaOp<T>::call(sums[j],
-                           {__byte_perm(w[0][j], w[1][j], 0x5410),
-                            __byte_perm(w[0][j], w[1][j], 0x7632),
-                            __byte_perm(w[2][j], w[3][j], 0x5410),
-                            __byte_perm(w[2][j], w[3][j], 0x7632)},
-                           x[0], x[1]);
-    }
-};
-template <> struct AlongNStep<f64> {
-    static constexpr u32 pairs = 1;
-
-    static DEV_MEMBER void multiply(f64 (*sums)[4], const Piece (&w)[2],
-                                    const Pack<f64, 2> &x)
-    {
-        mma_f64(sums[0], piece_part<f64>(w[0], 0), piece_part<f64>(w[0], 1),
-                piece_part<f64>(w[1], 0), piece_part<f64>(w[1], 1), x[0], x[1]);
-    }
-};
-
-/* ---- straight from memory ------------------------------------------- */
-
-/* The blocks that share a tile along K, and this one's number. */
-struct Sharing {
-    u32 ranks, rank;
-};
+#include "nvidia/gemm/rows8_turns.h"
 
 /*
  * Adds up the warps' sums and stores them. sums[j][i] belongs to row 2 (l%4) +
  * i%2 of A, and to column(j, l/4 + i/2 * 8) of the tile.
  */
-template <u32 groups, typename T, typename S, class Column>
-DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing,
-                    const S (&sums)[groups][4], Column column)
+template <u32 groups, typename T, class Column>
+DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds,
+                    const f32 (&sums)[groups][4], Column column)
 {
     constexpr u32 cols = groups * 16;
-    constexpr u32 pitch = KPK_WARPGROUPS ? cols : cols + 4; /* apart in banks */
     const u32 l = threadIdx.x % 32;
-    S *const all = reinterpret_cast<S *>(lds);
+    f32 *const all = reinterpret_cast<f32 *>(lds);
 
-    __syncthreads();
     UNROLL
     for (u32 j = 0; j < groups; j++) {
         UNROLL
         for (u32 i = 0; i < 4; i++)
-            all[(threadIdx.x / 32 * rows8_rows + l % 4 * 2 + i % 2) * pitch +
+            all[(threadIdx.x / 32 * rows8_rows + l % 4 * 2 + i % 2) * cols +
                 column(j, l / 4 + i / 2 * 8)] = sums[j][i];
     }
-#if KPK_WARPGROUPS
-    rows8_finish(t, all, rows8_rows, constant_log2(cols), rows8_warps,
-                 sharing.ranks, sharing.rank);
-#else
-    __syncthreads();
-    UNROLL
-    for (u32 i = threadIdx.x; i < rows8_rows * cols; i += rows8_threads) {
-        const u32 r = i / cols, c = i % cols;
-        S sum = 0;
-
-        UNROLL
-        for (u32 w = 0; w < rows8_threads / 32; w++)
-            sum += all[(w * rows8_rows + r) * pitch + c];
-        t.put(r, c, sum);
-    }
-#endif
+    rows8_finish(t, all, constant_log2(cols), rows8_warps);
 }
 
 /* columns of B along K: a lane has piece l%4 of every 8th column from l/4 on */
 template <u32 groups, bool Aligned, typename T>
-DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
+DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds)
 {
     typedef AnyPiece<Aligned> Any;
     constexpr u32 cols = 2 * groups; /* of a lane */
     constexpr u32 n = per16<T>::value, pace = rows8_threads / 32 * 4 * n;
     /* pieces on their way */
-    constexpr u32 most = groups == 1 ? 4 : sizeof(T) == 2 ? 2 : 1;
-    constexpr u32 once = Aligned || most == 1 ? most : most / 2;
+    constexpr u32 once = (groups == 1 ? 4 : 2) / (Aligned ? 1 : 2);
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
     const T *const a =
         t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * n);
     const T *b[cols];
-    typename Gemm<T>::S sums[groups][4] = {};
+    f32 sums[groups][4] = {};
 
     UNROLL
     for (u32 i = 0; i < cols; i++)
@@ -171,11 +88,18 @@ DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
                 row = first_of_piece<T>(row, left_of(s));
             }
             UNROLL
-            for (u32 j = 0; j < groups; j++)
-                AlongKStep<T>::multiply(sums[j], v[2 * j], v[2 * j + 1], row);
+            for (u32 j = 0; j < groups; j++) {
+                const Piece &w0 = v[2 * j], &w8 = v[2 * j + 1];
+
+                UNROLL
+                for (u32 h = 0; h < 4; h += 2)
+                    MmaOp<T>::call(sums[j],
+                                   {w0[h], w8[h], w0[h + 1], w8[h + 1]}, row[h],
+                                   row[h + 1]);
+            }
         }
     }
-    rows8_join(t, lds, sharing, sums,
+    rows8_join(t, lds, sums,
                [](u32 j, u32 row) -> u32 { return j * 16 + row; });
 }
 
@@ -183,8 +107,8 @@ DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
  * Rows of B along N: a lane has columns 8 (l/4) to 8 (l/4) + 7 of rows 4 (l%4)
  * to 4 (l%4) + 3 of 16, and puts two rows' numbers into a word.
  */
-template <bool AlignedA, bool AlignedB, typename T>
-DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
+template <bool AlignedB, typename T>
+DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds)
 {
     typedef AnyPiece<AlignedB> Any;
     constexpr u32 once = AlignedB ? 4 : 2;
@@ -215,8 +139,8 @@ DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
             for (u32 i = 0; i < 4; i++)
                 w[s][i].load(b + (u64)(k + s * pace + i) * t.g.ldb,
                              has(s, i) ? cols : 0);
-            if (AlignedA && whole) {
-                x[s] = load_pack<4>(at);
+            if (whole) {
+                x[s] = load_anywhere<4>(at);
                 continue;
             }
             UNROLL
@@ -234,31 +158,56 @@ DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds, const Sharing &sharing)
             UNROLL
             for (u32 i = 0; i < 4; i++)
                 v[i] = w[s][i].get(Any::turn_of(b + (u64)i * t.g.ldb));
-            AlongNStep<T>::multiply(sums, v, x[s]);
+
+            const Pack<u32, 2> row = bits_as<Pack<u32, 2>>(x[s]);
+
+            UNROLL
+            for (u32 j = 0; j < 4; j++)
+                MmaOp<T>::call(sums[j],
+                               {__byte_perm(v[0][j], v[1][j], 0x5410),
+                                __byte_perm(v[0][j], v[1][j], 0x7632),
+                                __byte_perm(v[2][j], v[3][j], 0x5410),
+                                __byte_perm(v[2][j], v[3][j], 0x7632)},
+                               row[0], row[1]);
         }
     }
-    rows8_join(t, lds, sharing, sums, [](u32 j, u32 row) -> u32 {
+    rows8_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
         return row % 8 * 8 + 2 * j + row / 8;
     });
 }
 
-template <u32 cols, bool AlongB, typename T>
-DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds,
-                   const Sharing &sharing = {1, 0})
+template <u32 cols, bool TransB, typename T>
+DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds)
 {
     constexpr u32 n = per16<T>::value;
     const bool b_aligned = is_aligned(t.b, 16) && t.g.ldb % n == 0;
 
-    if constexpr (AlongB) {
+    if constexpr (TransB) {
         if (b_aligned && is_aligned(t.a, 16) && t.g.lda % n == 0)
-            rows8_mma_nt<cols / 16, true>(t, lds, sharing);
+            rows8_mma_nt<cols / 16, true>(t, lds);
         else
-            rows8_mma_nt<cols / 16, false>(t, lds, sharing);
-    } else if (!b_aligned) {
-        rows8_mma_nn<false, false>(t, lds, sharing);
-    } else if (is_aligned(t.a, 8) && t.g.lda % 4 == 0) {
-        rows8_mma_nn<true, true>(t, lds, sharing);
+            rows8_mma_nt<cols / 16, false>(t, lds);
+    } else if (b_aligned) {
+        rows8_mma_nn<true>(t, lds);
     } else {
-        rows8_mma_nn<false, true>(t, lds, sharing);
+        rows8_mma_nn<false>(t, lds);
+    }
+}
+
+/* All tiles of the block; narrow ones where blocks are enough for them. */
+template <typename T, bool TransB>
+DEV void rows8_mma_tiles(const Gemm<T> &g, u8 *lds)
+{
+    constexpr u32 unit = TransB ? narrow_cols : rows8_cols;
+
+    NO_UNROLL
+    for (Rows8Turns<T> turns(g, rows8_cols, unit); turns.more(); turns.next()) {
+        GemmPart part;
+        const Rows8Tile<T> t = turns.tile(part);
+
+        if (TransB && turns.width == narrow_cols)
+            rows8_mma<narrow_cols, TransB>(t, lds);
+        else
+            rows8_mma<rows8_cols, TransB>(t, lds);
     }
 }

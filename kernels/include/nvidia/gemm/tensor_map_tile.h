@@ -72,14 +72,10 @@ struct MappedOperand : WarpgroupLines<Along, Rows> {
     }
 };
 
-DEV constexpr u32 mapped_slab_cols(u32 cols)
-{
-    return cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : 16;
-}
 /* How many steps fit LDS beside the slab for results. */
 DEV constexpr u32 mapped_stages(u32 rows, u32 cols, u32 lds)
 {
-    return (lds - 1024 - rows * (mapped_slab_cols(cols) + 8) * 2) /
+    return (lds - 1024 - rows * (wgmma_slab_cols(cols) + 8) * 2) /
            (128 * (rows + cols));
 }
 
@@ -107,7 +103,6 @@ struct MappedTile
     typedef MappedOperand<AlongB, Cols> B;
     static constexpr u32 slab_nbytes = Rows * W::slab_pitch * sizeof(T);
     static constexpr u32 lds_nbytes = W::lds_nbytes + slab_nbytes;
-    static_assert(W::slab_cols == mapped_slab_cols(Cols), "as it counts");
     static_assert(lds_nbytes > 113 * 1024, "no two blocks fit, for the maps");
     static_assert(Stages <= MappedShared::MOST_STAGES, "barriers for all");
 

@@ -42,7 +42,10 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
     {
         const GemmOut<T> out(g, p.part);
 
-        tile.each_sum([&](u32 c, u32 r, f32 sum) { put(out, p, r, c, sum); });
+        tile.each_pair(nullptr, [&](u32 c, u32 r, const Pack<f32, 2> &sums) {
+            put(out, p, r, c, sums[0]);
+            put(out, p, r + 1, c, sums[1]);
+        });
     }
     DEV_MEMBER void put(const GemmOut<T> &out, const Place &p, u32 r, u32 c,
                         f32 sum) const
@@ -67,7 +70,7 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
 /* The kernels for few rows, by the tile that the launch asks for. */
 template <typename T, bool TransB> struct Rows8Warpgroups {
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
-              bool Apart, u32 B, u32 Lds>
+              u32 B, u32 Lds>
     static DEV_MEMBER bool by_tile(const Gemm<T> &g)
     {
         static_assert(Lds + KPK_ROWS8_OWN_LDS + 1024 <= 227 * 1024,
@@ -75,8 +78,8 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
 
         if constexpr (has_wgmma_tile(B, TransB)) {
             typedef WarpgroupTile<T, TransB, true, Rows, Cols,
-                                  (rows8_threads / 128 - Apart) / Deep, Deep,
-                                  Stages, More, Shares, Apart>
+                                  rows8_threads / 128 / Deep, Deep, Stages,
+                                  More, Shares>
                 Tile;
 
             return gemm_by<TransposedTiles<T, Cols, Rows, Tile>, Tile>(g);
@@ -85,9 +88,9 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
     }
     static DEV_MEMBER bool fast(const Gemm<T> &g)
     {
-#define TILE(tile, rows, cols, deep, stages, more, shares, apart, b, ...)      \
+#define TILE(tile, rows, cols, deep, stages, more, shares, b, ...)             \
     case KPK_TILE_##tile:                                                      \
-        return by_tile<rows, cols, deep, stages, more, shares, apart, b,       \
+        return by_tile<rows, cols, deep, stages, more, shares, b,              \
                        KPK_TILE_LDS(tile, rows, cols, deep, stages, more)>(g);
         switch (wgmma_tile_number()) {
             KPK_GEMM_TILES_8(TILE)
@@ -113,23 +116,6 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
     {
         if (ragged<128, 32>(g) || ragged<64, 16>(g))
             return;
-
-        constexpr u32 unit = TransB ? narrow_cols : rows8_cols;
-
-        NO_UNROLL
-        for (Rows8Turns<T> turns(g, rows8_cols, unit); turns.at < turns.count;
-             turns.at += clusters()) {
-            GemmPart part;
-            const Rows8Tile<T> t = turns.tile(part);
-            const Sharing sharing = {turns.ranks, turns.rank};
-
-            if constexpr (TransB) {
-                if (turns.width == narrow_cols) {
-                    rows8_mma<narrow_cols, true>(t, lds, sharing);
-                    continue;
-                }
-            }
-            rows8_mma<rows8_cols, TransB>(t, lds, sharing);
-        }
+        rows8_mma_tiles<T, TransB>(g, lds);
     }
 };

@@ -21,21 +21,20 @@
      128 * KPK_TILE_##tile)
 #define KPK_TILE_OF_LDS(nbytes) ((nbytes) / 128 % 16)
 
-/* Where a tile is made: wherever B lies, only along K, only across K. */
-enum { KPK_B_ANY, KPK_B_ALONG, KPK_B_ACROSS };
+/* Where a tile is made: wherever B lies, or only along K. */
+enum { KPK_B_ANY, KPK_B_ALONG };
 
 /* clang-format off */
 /*
- * X(tile, rows, columns, deep, stages, more, shares, apart, b, costs where A
- * lies along K, costs where A does not)
+ * X(tile, rows, columns, deep, stages, more, shares, b, costs where A lies
+ * along K, costs where A does not)
  *
- *   deep    pieces of 64 of K in a step, which the warpgroups take in turn; a
- *           single warpgroup takes all
+ *   deep    pieces of 64 of K in a step, one for each warpgroup of the same
+ *           rows
  *   more    KiB of LDS, for results (tensor_map_tile.h) or the sums that others
  *           send
  *   shares  how many blocks of a cluster may share a tile, 0 for none: LDS must
  *           have room for their sums
- *   apart   1 if one warpgroup only copies
  *   costs   (least and most rows of C; tiles that a multiprocessor works on at
  *           once; ns of a step, of a step alone, besides steps, of sharing; of
  *           a step when shared, 0: as otherwise), or KPK_NOT_MADE
@@ -44,32 +43,30 @@ enum { KPK_B_ANY, KPK_B_ALONG, KPK_B_ACROSS };
 #define KPK_ANY_M 0x7fffffff
 /* of 256 threads: gemm_*_m128 */
 #define KPK_GEMM_TILES_128(X)                                                                                                                      \
-    X(128x256x4, 128, 256, 1,  4, 18, 4, 0, KPK_B_ANY,   (33, KPK_ANY_M, 1, 580, 580, 3170, 4120, 720), (0, KPK_ANY_M, 1, 720, 720, 2440, 6500, 0)) \
-    X(128x192x5, 128, 192, 1,  5, 18, 4, 0, KPK_B_ALONG, (33, KPK_ANY_M, 1, 447, 447, 2520, 4385, 530), (0, KPK_ANY_M, 1, 530, 530, 2325, 3260, 0)) \
-    X(128x160x6, 128, 160, 1,  6,  0, 4, 0, KPK_B_ALONG, (33, KPK_ANY_M, 1, 411, 411, 3000, 3190, 445), (0, KPK_ANY_M, 1, 445, 445, 2545, 2630, 0)) \
-    X(128x96x7,  128,  96, 1,  7,  0, 4, 0, KPK_B_ALONG, (33, KPK_ANY_M, 1, 335, 335, 2655, 1985,   0), (0, KPK_ANY_M, 1, 380, 380, 1760, 1355, 0)) \
-    X(128x80x8,  128,  80, 1,  8,  0, 4, 0, KPK_B_ALONG, (33, KPK_ANY_M, 1, 265, 265, 2800, 1655,   0), (0, KPK_ANY_M, 1, 295, 295, 1925, 1550, 0)) \
-    X(128x64x8,  128,  64, 1,  8,  2, 4, 0, KPK_B_ANY,   (33, KPK_ANY_M, 1, 305, 305, 1795, 1415,   0), (0, KPK_ANY_M, 1, 265, 265, 1450, 1365, 0)) \
-    X(128x128x6, 128, 128, 1,  6, 19, 8, 0, KPK_B_ANY,   (33, KPK_ANY_M, 1, 400, 400, 1250, 2615, 405), (0, KPK_ANY_M, 1, 365, 365, 2225, 2420, 0))
+    X(128x256x4, 128, 256, 1,  4, 18, 4, KPK_B_ANY,   (33, KPK_ANY_M, 1, 580, 580, 3170, 4120, 720), (0, KPK_ANY_M, 1, 720, 720, 2440, 6500, 0)) \
+    X(128x192x5, 128, 192, 1,  5, 18, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 447, 447, 2520, 4385, 530), (0, KPK_ANY_M, 1, 530, 530, 2325, 3260, 0)) \
+    X(128x160x6, 128, 160, 1,  6,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 411, 411, 3000, 3190, 445), (0, KPK_ANY_M, 1, 445, 445, 2545, 2630, 0)) \
+    X(128x96x7,  128,  96, 1,  7,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 335, 335, 2655, 1985,   0), (0, KPK_ANY_M, 1, 380, 380, 1760, 1355, 0)) \
+    X(128x80x8,  128,  80, 1,  8,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 265, 265, 2800, 1655,   0), (0, KPK_ANY_M, 1, 295, 295, 1925, 1550, 0)) \
+    X(128x64x8,  128,  64, 1,  8,  2, 4, KPK_B_ANY,   (33, KPK_ANY_M, 1, 305, 305, 1795, 1415,   0), (0, KPK_ANY_M, 1, 265, 265, 1450, 1365, 0)) \
+    X(128x128x6, 128, 128, 1,  6, 19, 8, KPK_B_ANY,   (33, KPK_ANY_M, 1, 400, 400, 1250, 2615, 405), (0, KPK_ANY_M, 1, 365, 365, 2225, 2420, 0))
 /* of 128 threads: gemm_*_m64 */
 #define KPK_GEMM_TILES_64(X)                                                                                                                       \
-    X(64x64x12,   64,  64, 1, 12, 28, 8, 0, KPK_B_ANY,   ( 0, KPK_ANY_M, 1, 160, 160, 1435,  755,   0), (0, KPK_ANY_M, 1, 185, 185, 1495,  765, 0)) \
-    X(64x80x6,    64,  80, 2,  6,  2, 4, 0, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 200, 200, 1220, 1230,   0), (0, KPK_ANY_M, 1, 220, 220, 1360, 1465, 0)) \
-    X(64x128x8,   64, 128, 1,  8, 24, 4, 0, KPK_B_ANY,   ( 0, KPK_ANY_M, 1, 275, 275, 1295, 1535,   0), (0, KPK_ANY_M, 1, 275, 275, 1035, 1535, 0)) \
-    X(64x96x9,    64,  96, 1,  9, 24, 4, 0, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 245, 245, 1415, 1495,   0), (0, KPK_ANY_M, 1, 245, 245, 1500, 1080, 0)) \
-    X(64x160x7,   64, 160, 1,  7,  5, 4, 0, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 275, 275, 1900, 2900, 365), (0, KPK_ANY_M, 1, 300, 300, 1720, 2360, 0)) \
-    X(64x128x4,   64, 128, 1,  4,  0, 0, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 281, 400, 1825,    0,   0), (0, KPK_ANY_M, 2, 241, 400, 1900,    0, 0)) \
-    X(128x128x3, 128, 128, 1,  3,  2, 0, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 370, 475, 3000,    0,   0), (0, KPK_ANY_M, 2, 475, 475, 2200,    0, 0)) \
-    X(64x64x5,    64,  64, 1,  5, 28, 8, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 180, 240, 2785, 2630,   0), (0, KPK_ANY_M, 2, 145, 240, 2900, 2900, 0))
+    X(64x64x12,   64,  64, 1, 12, 28, 8, KPK_B_ANY,   ( 0, KPK_ANY_M, 1, 160, 160, 1435,  755,   0), (0, KPK_ANY_M, 1, 185, 185, 1495,  765, 0)) \
+    X(64x80x12,   64,  80, 1, 12,  2, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 200, 200, 1220, 1230,   0), (0, KPK_ANY_M, 1, 220, 220, 1360, 1465, 0)) \
+    X(64x128x8,   64, 128, 1,  8, 24, 4, KPK_B_ANY,   ( 0, KPK_ANY_M, 1, 275, 275, 1295, 1535,   0), (0, KPK_ANY_M, 1, 275, 275, 1035, 1535, 0)) \
+    X(64x96x9,    64,  96, 1,  9, 24, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 245, 245, 1415, 1495,   0), (0, KPK_ANY_M, 1, 245, 245, 1500, 1080, 0)) \
+    X(64x160x7,   64, 160, 1,  7,  5, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 275, 275, 1900, 2900, 365), (0, KPK_ANY_M, 1, 300, 300, 1720, 2360, 0)) \
+    X(64x128x4,   64, 128, 1,  4,  0, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 281, 400, 1825,    0,   0), (0, KPK_ANY_M, 2, 241, 400, 1900,    0, 0)) \
+    X(128x128x3, 128, 128, 1,  3,  2, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 370, 475, 3000,    0,   0), (0, KPK_ANY_M, 2, 475, 475, 2200,    0, 0)) \
+    X(64x64x5,    64,  64, 1,  5, 28, 8, KPK_B_ANY,   (33, KPK_ANY_M, 2, 180, 240, 2785, 2630,   0), (0, KPK_ANY_M, 2, 145, 240, 2900, 2900, 0))
 /* of 256 threads, for few rows: gemm_n*_m8. Their columns are rows of C, as
  * in the names. */
 #define KPK_GEMM_TILES_8(X)                                                                                                                        \
-    X(few_16x64x9,   64, 16, 2,  9, 0, 0, 0, KPK_B_ANY,    (0,   16, 1, 100, 100, 4320,    0, 0), KPK_NOT_MADE)                                        \
-    X(few_16x64x4,   64, 16, 2,  4, 0, 0, 0, KPK_B_ANY,    (0,   16, 2,  85, 165, 2665,    0, 0), KPK_NOT_MADE)                                        \
-    X(few_32x64x16,  64, 32, 1, 16, 0, 8, 1, KPK_B_ALONG,  (9,   64, 1, 155, 155, 3950,  130, 0), KPK_NOT_MADE)                                        \
-    X(few_64x64x12,  64, 64, 1, 12, 1, 8, 1, KPK_B_ALONG,  (9, 1024, 1, 165, 165, 5825, 1085, 0), KPK_NOT_MADE)                                        \
-    X(few_32x64x8,   64, 32, 2,  8, 0, 8, 0, KPK_B_ACROSS, (9,   64, 1, 155, 155, 3950,  130, 0), KPK_NOT_MADE)                                        \
-    X(few_64x64x6,   64, 64, 2,  6, 1, 8, 0, KPK_B_ACROSS, (9, 1024, 1, 165, 165, 5825, 1085, 0), KPK_NOT_MADE)
+    X(few_16x64x9,   64, 16, 2,  9, 0, 0, KPK_B_ANY,    (0,   16, 1, 100, 100, 4320,    0, 0), KPK_NOT_MADE)                                        \
+    X(few_16x64x4,   64, 16, 2,  4, 0, 0, KPK_B_ANY,    (0,   16, 2,  85, 165, 2665,    0, 0), KPK_NOT_MADE)                                        \
+    X(few_32x64x8,   64, 32, 2,  8, 0, 8, KPK_B_ANY,    (9,   64, 1, 155, 155, 3950,  130, 0), KPK_NOT_MADE)                                        \
+    X(few_64x64x6,   64, 64, 2,  6, 1, 8, KPK_B_ANY,    (9, 1024, 1, 165, 165, 5825, 1085, 0), KPK_NOT_MADE)
 /* clang-format on */
 
 /* tiles' numbers: KPK_TILE_128x256x4 ... */
@@ -91,19 +88,8 @@ enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) };
 /* Bytes of LDS that gemm_n*_m8 have of their own for sums of f16 and bf16. */
 #define KPK_ROWS8_OWN_LDS (8 * 8 * 68 * 4)
 
-/* Bytes of LDS for rows8_copied.h: 8 warps with `stages` steps each. A step has
- * `pieces` pieces of B for each lane and `more` bytes of A. `size`, below,
- * counts an element's bytes. */
-#define KPK_ROWS8_LDS(stages, pieces, more)                                    \
-    (8 * (stages) * ((pieces)*512 + (more)))
-/* where rows of B lie along N */
-#define KPK_ACROSS_STAGES(size) ((size) == 4 ? 8 : 5)
-#define KPK_ACROSS_LDS(size)                                                   \
-    KPK_ROWS8_LDS(KPK_ACROSS_STAGES(size), (size) == 4 ? 4 : 8,                \
-                  (size) == 4 ? 1024 : 512)
-/* where columns of B lie along K: for one row to four, and for more of f64 */
-#define KPK_ALONG_STAGES 4
-#define KPK_ALONG_COLS 16
-#define KPK_ALONG_LDS KPK_ROWS8_LDS(KPK_ALONG_STAGES, 4, 0)
-#define KPK_ALONG_MMA_COLS 32
-#define KPK_ALONG_MMA_LDS KPK_ROWS8_LDS(KPK_ALONG_STAGES, 8, 1024)
+/* Bytes of LDS for rows8_copied.h: 8 warps with so many steps each, of 4 KB of
+ * B, and of 8 rows of A. along: columns of B lie along K. */
+#define KPK_COPIED_STAGES(along) ((along) ? 4 : 5)
+#define KPK_COPIED_LDS(along)                                                  \
+    (8 * KPK_COPIED_STAGES(along) * (4096 + ((along) ? 1024 : 512)))

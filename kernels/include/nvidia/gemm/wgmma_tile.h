@@ -5,8 +5,7 @@
  * rows. It walks along K in steps of 64. Several steps are on their way to LDS
  * at once, by cp.async, which puts zeros where an operand ends. While the
  * wgmmas of a step run, the wgmmas of the next step are started, which hides
- * the one barrier a step. Where a tile is small a warpgroup of its own copies,
- * so that neither copies nor products wait for the other's turn.
+ * the one barrier a step.
  *
  * The blocks of a cluster may share a tile: each takes a part of K, and then
  * sums up a part of the results, which it reads from the others' LDS.
@@ -22,6 +21,12 @@
 #include "nvidia/unit/wgmma.h"
 
 constexpr u32 wgmma_k = 64; /* of a step */
+
+/* Columns that a warp stores at once. */
+DEV constexpr u32 wgmma_slab_cols(u32 cols)
+{
+    return cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : 16;
+}
 
 /* How a step of an operand lies in LDS: as wgmma.h has it. */
 template <bool Along, u32 Rows> struct WarpgroupLines {
@@ -45,39 +50,30 @@ template <bool Along, u32 Rows> struct WarpgroupLines {
 };
 
 /*
- * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th Pieces
- * pieces of wgmma_k of K. Warpgroups with the same rows add up their sums in
- * the end.
- *
- * Apart: one more warpgroup copies, and runs ahead over the ends of tiles.
+ * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th wgmma_k
+ * of K. Warpgroups with the same rows add up their sums in the end.
  */
 template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
-          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0,
-          bool Apart = false, u32 Pieces = 1>
+          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0>
 struct WarpgroupTile {
     static constexpr u32 shares = Shares; /* most blocks of a cluster */
-    static constexpr u32 computing = Down * Deep * 128; /* threads */
-    static constexpr bool apart = Apart;
-    static constexpr u32 copying = Apart ? 128 : computing;
-    static constexpr u32 first_copying = Apart ? computing : 0;
-    static constexpr u32 threads = first_copying + copying;
+    static constexpr u32 threads = Down * Deep * 128;
     static constexpr u32 units = Rows / Down / 64; /* of a warpgroup */
-    static constexpr u32 step_k = wgmma_k * Deep * Pieces;
+    static constexpr u32 step_k = wgmma_k * Deep;
     typedef WarpgroupLines<AlongA, Rows> A;
     typedef WarpgroupLines<AlongB, Cols> B;
-    typedef OperandCopy<T, A, copying, first_copying> CopyA;
-    typedef OperandCopy<T, B, copying, first_copying> CopyB;
+    typedef OperandCopy<T, A, threads> CopyA;
+    typedef OperandCopy<T, B, threads> CopyB;
     typedef Wgmma<T, Cols, AlongA, AlongB> Op;
     static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
-    static constexpr u32 stage_nbytes = Deep * Pieces * piece_nbytes;
+    static constexpr u32 stage_nbytes = Deep * piece_nbytes;
     /* Steps that are still multiplied when the next one's copies begin. Where
      * there is more to copy than to multiply, room for copies is worth more. */
     static constexpr u32 running = Deep > 1 || Stages < 4 ? 0 : 1;
     static constexpr u32 ahead = Stages - 1 - running; /* on their way */
     static constexpr u32 free_nbytes = (Stages - ahead) * stage_nbytes;
     static constexpr u32 lds_nbytes =
-        KPK_WARPGROUP_LDS(Rows, Cols, Deep *Pieces, Stages, More);
-    static_assert(Deep == 1 || Pieces == 1, "a warpgroup's pieces");
+        KPK_WARPGROUP_LDS(Rows, Cols, Deep, Stages, More);
     /* Whether no other block fits beside this one. Otherwise blocks of the next
      * launch would be dealt unevenly to the room left. */
     static constexpr bool fills = lds_nbytes > 113 * 1024;
@@ -114,20 +110,13 @@ struct WarpgroupTile {
      * tiles.next()          goes to the next one; gives the place of this one
      * tiles.is_last()       whether none comes after it
      * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
-     *                       free, or, Apart, none
+     *                       free
      * tiles.share(*this, place, lds)  the same of a place that is shared by the
      *                       cluster; all LDS is free
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
         lds += -(u32)__cvta_generic_to_shared(lds) % 1024;
-        if constexpr (Apart)
-            run_apart(lds, tiles);
-        else
-            run_together(lds, tiles);
-    }
-    template <class Tiles> DEV_MEMBER void run_together(u8 *lds, Tiles &tiles)
-    {
         const u32 stages = (u32)__cvta_generic_to_shared(lds);
         CopyA a;
         CopyB b;
@@ -175,104 +164,10 @@ struct WarpgroupTile {
         async_copies_wait<0>();
         end_sharing();
     }
-    typedef RingEnd<Stages> Turn;
-    template <class Tiles> DEV_MEMBER void run_apart(u8 *lds, Tiles &tiles)
-    {
-        static_assert(Deep == 1, "nobody adds up sums");
-        __shared__ RingBarriers<Stages> barriers;
-        /* else each step would work them out again */
-        const u32 stages = uniform_of_warp(lds_copy_address(lds));
-        const Turn first = {uniform_of_warp(lds_copy_address(&barriers)), 0, 0};
-
-        if (threadIdx.x == 0)
-            barriers.init(copying, computing / 32);
-        begin_sharing();
-        __syncthreads();
-        wait_for_launch_before();
-        if (threadIdx.x >= computing)
-            copy_tiles(lds, stages, first, tiles);
-        else
-            compute_tiles(lds, stages, first, tiles);
-        end_sharing();
-    }
-    template <class Tiles>
-    DEV_MEMBER void copy_tiles(u8 *lds, u32 stages, Turn in, Tiles &tiles)
-    {
-        CopyA a;
-        CopyB b;
-
-        NO_UNROLL
-        while (tiles.more()) {
-            u32 left = tiles.begin(*this, a, b).nk;
-            const auto place = tiles.next();
-
-            NO_UNROLL
-            while (left > 0) {
-                in.fill();
-                copy(stages + in.slot * stage_nbytes, a, b, left);
-                barrier_arrive_after_copies(uniform_of_warp(in.full()));
-                left -= min_of(left, step_k);
-                in.next();
-            }
-            if constexpr (Shares > 0) {
-                if (place.shared)
-                    share(lds, place, tiles);
-            }
-        }
-        async_copies_wait<0>();
-    }
-    template <class Tiles>
-    DEV_MEMBER void compute_tiles(u8 *lds, u32 stages, Turn out, Tiles &tiles)
-    {
-        const bool tells = threadIdx.x % 32 == 0;
-
-        NO_UNROLL
-        while (tiles.more()) {
-            CopyA a;
-            CopyB b;
-            const Start start = tiles.begin(*this, a, b);
-            const auto place = tiles.next();
-            u32 before = 0; /* the last step's `empty`, or 0 */
-
-            clear();
-            NO_UNROLL
-            for (u32 s = div_up(start.nk, step_k); s > 0; s--) {
-                out.wait();
-                wgmma_lds_written();
-                if (start.works)
-                    multiply_step(
-                        uniform_of_warp(stages + out.slot * stage_nbytes));
-                wgmma_wait<1>();
-                if (tells && before)
-                    barrier_arrive(before);
-                before = out.empty();
-                out.next();
-            }
-            wgmma_wait<0>();
-            hold();
-            if (tells && before)
-                barrier_arrive(before);
-            if constexpr (Shares > 0) {
-                if (place.shared)
-                    share(lds, place, tiles);
-            }
-            if (Shares == 0 || !place.shared)
-                tiles.store(*this, place, nullptr);
-        }
-    }
-    /* All warpgroups come here, the copying one too. */
-    template <class Tiles>
-    DEV_MEMBER void share(u8 *lds, const typename Tiles::Place &place,
-                          const Tiles &tiles)
-    {
-        __syncthreads(); /* the last steps are read */
-        tiles.share(*this, place, lds);
-        __syncthreads();
-    }
     static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
     {
         UNROLL
-        for (u32 d = 0; d < Deep * Pieces; d++) {
+        for (u32 d = 0; d < Deep; d++) {
             if (left > 0) {
                 a.copy(stage + d * piece_nbytes, left);
                 b.copy(stage + d * piece_nbytes + A::nbytes, left);
@@ -301,30 +196,18 @@ struct WarpgroupTile {
                 sums[u][i] = 0;
         }
     }
-    /* Starts adding the products of a step, which has `left` of K, to the sums.
-     */
-    DEV_MEMBER void multiply_step(u32 stage, u32 left = step_k)
-    {
-        static_assert(Pieces <= 2, "a step has all pieces, or one");
-        if (Pieces == 1 || left > wgmma_k)
-            multiply_pieces<Pieces>(stage);
-        else
-            multiply_pieces<1>(stage);
-    }
-    template <u32 N> DEV_MEMBER void multiply_pieces(u32 stage)
+    /* Starts adding the products of 64 of K to the sums. */
+    DEV_MEMBER void multiply_step(u32 stage)
     {
         wgmma_fence();
         UNROLL
-        for (u32 i = 0; i < N * (wgmma_k / 16); i++) {
-            const u32 piece = stage + i / (wgmma_k / 16) * piece_nbytes;
-            const u32 k = i % (wgmma_k / 16);
-
+        for (u32 k = 0; k < wgmma_k / 16; k++) {
             UNROLL
             for (u32 u = 0; u < units; u++)
                 Op::multiply(sums[u],
-                             A::operand(piece, row0 + u * 64) +
+                             A::operand(stage, row0 + u * 64) +
                                  k * WgmmaStep<AlongA>::k16,
-                             B::operand(piece + A::nbytes, 0) +
+                             B::operand(stage + A::nbytes, 0) +
                                  k * WgmmaStep<AlongB>::k16,
                              1);
         }
@@ -350,7 +233,7 @@ struct WarpgroupTile {
             wgmma_lds_written();
             __syncthreads();
             if (works && (Deep == 1 || mine > 0))
-                multiply_step(ring.to_read() + deep * piece_nbytes, mine);
+                multiply_step(ring.to_read() + deep * piece_nbytes);
             ring.fill([&](u32 stage) { copy(stage, a, b, left); });
             left -= min_of(left, step_k);
             mine -= min_of(mine, step_k);
@@ -392,40 +275,24 @@ struct WarpgroupTile {
         for (u32 u = 0; u < units; u++)
             wgmma_hold(sums[u]);
     }
-    /* Sums come to memory by way of so much LDS of each warp: 16 rows of some
-     * columns, apart in banks. */
-    static constexpr u32 slab_cols = Cols % 64 == 0   ? 64
-                                     : Cols % 32 == 0 ? 32
-                                                      : 16;
+    /* Pieces of 16 bytes come to memory by way of so much LDS of each warp: 16
+     * rows of some columns, apart in banks. */
+    static constexpr u32 slab_cols = wgmma_slab_cols(Cols);
     static constexpr u32 slab_pitch = slab_cols + 8;
-    template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
-    {
-        static_assert(threads / 32 * 16 * slab_pitch * sizeof(V) <= free_nbytes,
-                      "the LDS that is free is enough");
-        return reinterpret_cast<V *>(lds) + threadIdx.x / 32 * 16 * slab_pitch;
-    }
-    /* fn(row of the tile, column, sums of 16 rows and slab_cols columns) */
-    template <class Fn> DEV_MEMBER void each_slab(Fn fn) const
-    {
-        UNROLL
-        for (u32 u = 0; u < units; u++) {
-            UNROLL
-            for (u32 c0 = 0; c0 < Cols; c0 += slab_cols)
-                fn(row0 + u * 64 + threadIdx.x % 128 / 32 * 16, c0,
-                   sums[u] + c0 / 2);
-        }
-    }
-    /* fn(row, column, sum) for all, neighbouring rows in every fourth lane. */
-    template <class Fn> DEV_MEMBER void each_sum(Fn fn) const
+    /* fn(row, column, sums of this and the next) for all. Four lanes have eight
+     * neighbours of a row. */
+    template <class Fn> DEV_MEMBER void each_pair(u8 *, Fn fn) const
     {
         const u32 l = threadIdx.x % 32;
         const u32 r0 = row0 + threadIdx.x % 128 / 32 * 16 + l / 4;
 
         UNROLL
-        for (u32 i = 0; i < units * (Cols / 2); i++)
+        for (u32 i = 0; i < units * (Cols / 2); i += 2) {
+            const f32 *const v = &sums[i / (Cols / 2)][i % (Cols / 2)];
+
             fn(r0 + i / (Cols / 2) * 64 + i / 2 % 2 * 8,
-               i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
-               sums[i / (Cols / 2)][i % (Cols / 2)]);
+               i % (Cols / 2) / 4 * 8 + l % 4 * 2, Pack<f32, 2>{{v[0], v[1]}});
+        }
     }
     /* Rows and columns of C from the first result of a tile, or of a part of
      * the tile, on. */
@@ -480,12 +347,21 @@ struct WarpgroupTile {
     DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha, Extent there,
                                Added added) const
     {
-        T *const slab = slab_of<T>(lds);
+        constexpr u32 each = 16 * slab_pitch; /* of a warp */
+        T *const slab = reinterpret_cast<T *>(lds) + threadIdx.x / 32 * each;
+        static_assert(threads / 32 * each * sizeof(T) <= free_nbytes,
+                      "the LDS that is free is enough");
 
-        each_slab([&](u32 r0, u32 c0, const f32 *v) {
-            store_slab<slab_cols>(slab, c + (u64)r0 * ldc + c0, ldc, alpha, c0,
-                                  v, there.from(r0, c0), added);
-        });
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            const u32 r0 = row0 + u * 64 + threadIdx.x % 128 / 32 * 16;
+
+            UNROLL
+            for (u32 c0 = 0; c0 < Cols; c0 += slab_cols)
+                store_slab<slab_cols>(slab, c + (u64)r0 * ldc + c0, ldc, alpha,
+                                      c0, sums[u] + c0 / 2, there.from(r0, c0),
+                                      added);
+        }
     }
     /*
      * A tile that the blocks of a cluster have made together. Each block takes
@@ -535,6 +411,74 @@ struct WarpgroupTile {
             shared_before == 0)
             cluster_wait();
     }
+    /* The block that takes a slice. */
+    static DEV_MEMBER u32 taker_of(u32 slice)
+    {
+        return slice * cluster_blocks() / slices;
+    }
+    /* Sends this thread's sums of all slices that other blocks take. */
+    DEV_MEMBER void push_slices(u8 *lds, u32 blocks, u32 rank) const
+    {
+        u32 to = 0, its_first = 0;
+
+        UNROLL
+        for (u32 i = 0; i < slices; i++) {
+            const f32 *v = sums[0] + i * 8;
+
+            if (taker_of(i) != to)
+                to = taker_of(i), its_first = i;
+            if (to == rank)
+                continue;
+
+            u8 *const slice = lds + come_at +
+                              slice_nbytes * ((i - its_first) * (blocks - 1) +
+                                              rank - (rank > to));
+
+            UNROLL
+            for (u32 h = 0; h < 8; h += 4)
+                cluster_push(
+                    come(),
+                    slice + h / 4 * (slice_nbytes / 2) + place_of_mine(),
+                    Pack<f32, 4>{{v[h], v[h + 1], v[h + 2], v[h + 3]}}, to);
+        }
+    }
+    static DEV_MEMBER u32 place_of_mine()
+    {
+        return threadIdx.x % (Down * 128) * 16;
+    }
+    /* Adds the other blocks' sums of slices `first` to end - 1, and puts them
+     * to the warp's rows in LDS. */
+    DEV_MEMBER void take_slices(const u8 *lds, u32 blocks, u32 first, u32 end,
+                                f32 *rows)
+    {
+        const u32 l = threadIdx.x % 32;
+        const u8 *from = lds + come_at + place_of_mine();
+
+        UNROLL
+        for (u32 i = 0; i < slices; i++) {
+            f32 *v = sums[0] + i * 8;
+
+            if (i < first || i >= end)
+                continue;
+            NO_UNROLL
+            for (u32 b = 1; b < blocks; b++, from += slice_nbytes) {
+                const Pack<f32, 4> low =
+                    load_pack<4>(reinterpret_cast<const f32 *>(from));
+                const Pack<f32, 4> high = load_pack<4>(
+                    reinterpret_cast<const f32 *>(from + slice_nbytes / 2));
+
+                UNROLL
+                for (u32 e = 0; e < 4; e++)
+                    v[e] += low[e], v[4 + e] += high[e];
+            }
+            UNROLL
+            for (u32 e = 0; e < 8; e += 2)
+                store_pack(rows + (l / 4 + e / 2 % 2 * 8) * rows_pitch +
+                               (i - first) * slice_cols + e / 4 * 8 + l % 4 * 2,
+                           Pack<f32, 2>{{v[e], v[e + 1]}});
+        }
+        __syncwarp();
+    }
     /*
      * fn(first row, first column, columns, sums) for the slices of this block:
      * 16 rows of each warp in LDS, rows_pitch apart. The blocks' sums are added
@@ -543,9 +487,7 @@ struct WarpgroupTile {
      */
     template <class Fn> DEV_MEMBER void each_shared(u8 *lds, bool again, Fn fn)
     {
-        constexpr u32 half = slice_nbytes / 2;
         const u32 blocks = cluster_blocks(), rank = cluster_rank();
-        const u32 t = threadIdx.x % (Down * 128) * 16, l = threadIdx.x % 32;
         u32 first = 0, end = 0; /* this block's slices */
 
         static_assert(rows_at + Down * 4 * 16 * rows_pitch * sizeof(f32) <=
@@ -553,100 +495,26 @@ struct WarpgroupTile {
                       "LDS has room for all sums");
         UNROLL
         for (u32 i = 0; i < slices; i++) {
-            first += i * blocks / slices < rank;
-            end += i * blocks / slices <= rank;
+            first += taker_of(i) < rank;
+            end += taker_of(i) <= rank;
         }
         if (threadIdx.x == 0)
             barrier_expect(come(), (end - first) * (blocks - 1) * slice_nbytes);
         if (!has_room)
             cluster_arrive();
         cluster_wait();
-        if (deep == 0) {
-            u32 to = 0, its_first = 0;
-
-            UNROLL
-            for (u32 i = 0; i < slices; i++) {
-                const f32 *v = sums[0] + i * 8;
-
-                if (i * blocks / slices != to)
-                    to = i * blocks / slices, its_first = i;
-                if (to == rank)
-                    continue;
-
-                const u32 at =
-                    (i - its_first) * (blocks - 1) + rank - (rank > to);
-
-                UNROLL
-                for (u32 h = 0; h < 2; h++)
-                    cluster_push(come(),
-                                 lds + come_at + at * slice_nbytes + h * half +
-                                     t,
-                                 Pack<f32, 4>{{v[4 * h], v[4 * h + 1],
-                                               v[4 * h + 2], v[4 * h + 3]}},
-                                 to);
-            }
-        }
+        if (deep == 0)
+            push_slices(lds, blocks, rank);
         barrier_wait(come(), shared_before++);
         if (deep == 0 && first < end) {
             f32 *const rows = reinterpret_cast<f32 *>(lds + rows_at) +
                               threadIdx.x / 32 * 16 * rows_pitch;
-            const u8 *from = lds + come_at + t;
 
-            UNROLL
-            for (u32 i = 0; i < slices; i++) {
-                f32 *v = sums[0] + i * 8;
-
-                if (i < first || i >= end)
-                    continue;
-                NO_UNROLL
-                for (u32 b = 1; b < blocks; b++, from += slice_nbytes) {
-                    const Pack<f32, 4> low =
-                        load_pack<4>(reinterpret_cast<const f32 *>(from));
-                    const Pack<f32, 4> high = load_pack<4>(
-                        reinterpret_cast<const f32 *>(from + half));
-
-                    UNROLL
-                    for (u32 e = 0; e < 4; e++)
-                        v[e] += low[e], v[4 + e] += high[e];
-                }
-                UNROLL
-                for (u32 e = 0; e < 8; e += 2)
-                    store_pack(rows + (l / 4 + e / 2 % 2 * 8) * rows_pitch +
-                                   (i - first) * slice_cols + e / 4 * 8 +
-                                   l % 4 * 2,
-                               Pack<f32, 2>{{v[e], v[e + 1]}});
-            }
-            __syncwarp();
+            take_slices(lds, blocks, first, end, rows);
             fn(row0 + threadIdx.x % 128 / 32 * 16, first * slice_cols,
                (end - first) * slice_cols, rows);
         }
         if (has_room && again)
             cluster_arrive(); /* LDS for others' sums is free */
-    }
-    /*
-     * fn(row, column, sums of this and the next) for all pairs, neighbours in
-     * neighbouring lanes, by way of LDS, which must not be needed any more.
-     */
-    template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
-    {
-        const u32 l = threadIdx.x % 32;
-        f32 *const slab = slab_of<f32>(lds);
-
-        each_slab([&](u32 r0, u32 c0, const f32 *v) {
-            __syncwarp();
-            UNROLL
-            for (u32 j = 0; j < slab_cols / 8; j++) {
-                UNROLL
-                for (u32 h = 0; h < 2; h++)
-                    store_pack(
-                        slab + (l / 4 + 8 * h) * slab_pitch + j * 8 + l % 4 * 2,
-                        Pack<f32, 2>{{v[4 * j + 2 * h], v[4 * j + 2 * h + 1]}});
-            }
-            __syncwarp();
-            each_slab_pair<slab_cols, slab_pitch>(
-                slab, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
-                    fn(r0 + r, c0 + c, sums);
-                });
-        });
     }
 };

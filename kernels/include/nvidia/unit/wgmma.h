@@ -100,45 +100,36 @@ template <u32 n> DEV void wgmma_hold(f32 (&sums)[n])
 template <typename T, u32 N, bool AlongA = true, bool AlongB = true>
 struct Wgmma;
 
+/* To have an instruction of other columns, add its lines here and below. */
+/* clang-format off */
 #define WGMMA_R4 "%0,%1,%2,%3"
 #define WGMMA_R8 WGMMA_R4 ",%4,%5,%6,%7"
-#define WGMMA_R12 WGMMA_R8 ",%8,%9,%10,%11"
-#define WGMMA_R16 WGMMA_R12 ",%12,%13,%14,%15"
-#define WGMMA_R20 WGMMA_R16 ",%16,%17,%18,%19"
-#define WGMMA_R24 WGMMA_R20 ",%20,%21,%22,%23"
-#define WGMMA_R28 WGMMA_R24 ",%24,%25,%26,%27"
-#define WGMMA_R32 WGMMA_R28 ",%28,%29,%30,%31"
+#define WGMMA_R16 WGMMA_R8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define WGMMA_R32 WGMMA_R16 \
+    ",%16,%17,%18,%19,%20,%21,%22,%23" ",%24,%25,%26,%27,%28,%29,%30,%31"
 #define WGMMA_R40 WGMMA_R32 ",%32,%33,%34,%35,%36,%37,%38,%39"
 #define WGMMA_R48 WGMMA_R40 ",%40,%41,%42,%43,%44,%45,%46,%47"
-#define WGMMA_R56 WGMMA_R48 ",%48,%49,%50,%51,%52,%53,%54,%55"
-#define WGMMA_R64 WGMMA_R56 ",%56,%57,%58,%59,%60,%61,%62,%63"
-#define WGMMA_R72 WGMMA_R64 ",%64,%65,%66,%67,%68,%69,%70,%71"
-#define WGMMA_R80 WGMMA_R72 ",%72,%73,%74,%75,%76,%77,%78,%79"
-#define WGMMA_R88 WGMMA_R80 ",%80,%81,%82,%83,%84,%85,%86,%87"
-#define WGMMA_R96 WGMMA_R88 ",%88,%89,%90,%91,%92,%93,%94,%95"
-#define WGMMA_R104 WGMMA_R96 ",%96,%97,%98,%99,%100,%101,%102,%103"
-#define WGMMA_R112 WGMMA_R104 ",%104,%105,%106,%107,%108,%109,%110,%111"
-#define WGMMA_R120 WGMMA_R112 ",%112,%113,%114,%115,%116,%117,%118,%119"
-#define WGMMA_R128 WGMMA_R120 ",%120,%121,%122,%123,%124,%125,%126,%127"
+#define WGMMA_R64 WGMMA_R48 \
+    ",%48,%49,%50,%51,%52,%53,%54,%55" ",%56,%57,%58,%59,%60,%61,%62,%63"
+#define WGMMA_R80 WGMMA_R64 \
+    ",%64,%65,%66,%67,%68,%69,%70,%71" ",%72,%73,%74,%75,%76,%77,%78,%79"
+#define WGMMA_R96 WGMMA_R80 \
+    ",%80,%81,%82,%83,%84,%85,%86,%87" ",%88,%89,%90,%91,%92,%93,%94,%95"
+#define WGMMA_R128 WGMMA_R96 \
+    ",%96,%97,%98,%99,%100,%101,%102,%103" ",%104,%105,%106,%107,%108,%109,%110,%111" \
+    ",%112,%113,%114,%115,%116,%117,%118,%119" ",%120,%121,%122,%123,%124,%125,%126,%127"
+/* clang-format on */
 
 #define WGMMA_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define WGMMA_F8(i) WGMMA_F4(i), WGMMA_F4(i + 4)
-#define WGMMA_F12(i) WGMMA_F8(i), WGMMA_F4(i + 8)
 #define WGMMA_F16(i) WGMMA_F8(i), WGMMA_F8(i + 8)
-#define WGMMA_F20(i) WGMMA_F16(i), WGMMA_F4(i + 16)
-#define WGMMA_F24(i) WGMMA_F16(i), WGMMA_F8(i + 16)
-#define WGMMA_F28(i) WGMMA_F24(i), WGMMA_F4(i + 24)
 #define WGMMA_F32(i) WGMMA_F16(i), WGMMA_F16(i + 16)
 #define WGMMA_F40(i) WGMMA_F32(i), WGMMA_F8(i + 32)
-#define WGMMA_F48(i) WGMMA_F32(i), WGMMA_F16(i + 32)
-#define WGMMA_F56(i) WGMMA_F48(i), WGMMA_F8(i + 48)
-#define WGMMA_F64(i) WGMMA_F32(i), WGMMA_F32(i + 32)
-#define WGMMA_F72(i) WGMMA_F64(i), WGMMA_F8(i + 64)
+#define WGMMA_F48(i) WGMMA_F40(i), WGMMA_F8(i + 40)
+#define WGMMA_F64(i) WGMMA_F48(i), WGMMA_F16(i + 48)
 #define WGMMA_F80(i) WGMMA_F64(i), WGMMA_F16(i + 64)
-#define WGMMA_F88(i) WGMMA_F80(i), WGMMA_F8(i + 80)
-#define WGMMA_F96(i) WGMMA_F64(i), WGMMA_F32(i + 64)
-#define WGMMA_F112(i) WGMMA_F96(i), WGMMA_F16(i + 96)
-#define WGMMA_F128(i) WGMMA_F64(i), WGMMA_F64(i + 64)
+#define WGMMA_F96(i) WGMMA_F80(i), WGMMA_F16(i + 80)
+#define WGMMA_F128(i) WGMMA_F96(i), WGMMA_F32(i + 96)
 
 /* n columns, r = n / 2 registers; r1 ... r5: the numbers that come next. Clang
  * writes a bool that is true as -1. */
@@ -172,21 +163,13 @@ struct Wgmma;
 #define WGMMA_OPS(T, type)                                                     \
     WGMMA_OP(T, type, 8, 4, 5, 6, 7, 8, 9, 10)                                 \
     WGMMA_OP(T, type, 16, 8, 9, 10, 11, 12, 13, 14)                            \
-    WGMMA_OP(T, type, 24, 12, 13, 14, 15, 16, 17, 18)                          \
     WGMMA_OP(T, type, 32, 16, 17, 18, 19, 20, 21, 22)                          \
-    WGMMA_OP(T, type, 40, 20, 21, 22, 23, 24, 25, 26)                          \
-    WGMMA_OP(T, type, 48, 24, 25, 26, 27, 28, 29, 30)                          \
-    WGMMA_OP(T, type, 56, 28, 29, 30, 31, 32, 33, 34)                          \
     WGMMA_OP(T, type, 64, 32, 33, 34, 35, 36, 37, 38)                          \
     WGMMA_OP(T, type, 80, 40, 41, 42, 43, 44, 45, 46)                          \
     WGMMA_OP(T, type, 96, 48, 49, 50, 51, 52, 53, 54)                          \
-    WGMMA_OP(T, type, 112, 56, 57, 58, 59, 60, 61, 62)                         \
     WGMMA_OP(T, type, 128, 64, 65, 66, 67, 68, 69, 70)                         \
-    WGMMA_OP(T, type, 144, 72, 73, 74, 75, 76, 77, 78)                         \
     WGMMA_OP(T, type, 160, 80, 81, 82, 83, 84, 85, 86)                         \
-    WGMMA_OP(T, type, 176, 88, 89, 90, 91, 92, 93, 94)                         \
     WGMMA_OP(T, type, 192, 96, 97, 98, 99, 100, 101, 102)                      \
-    WGMMA_OP(T, type, 224, 112, 113, 114, 115, 116, 117, 118)                  \
     WGMMA_OP(T, type, 256, 128, 129, 130, 131, 132, 133, 134)
 WGMMA_OPS(f16, "f16")
 WGMMA_OPS(bf16, "bf16")
