@@ -84,6 +84,7 @@ struct choice {
     const kpk_gemm_product *product;
     uint64_t workspace_nbytes;
     uint32_t units;
+    bool sums; /* C is of the sums' type: a join stores it */
     const char *target;
     size_t columns[NUM_COLUMNS];
 };
@@ -354,7 +355,7 @@ static struct cost cost(const struct choice *c, const kpk_number *cells)
     const kpk_gemm_product *p = c->product;
     const uint32_t steps = steps_of(p);
     const uint32_t most_cluster = (uint32_t)cells[c->columns[CLUSTER]].i;
-    struct cost best = {time_of(c, cells, 1), 1, 1};
+    struct cost best = {c->sums ? 1e200 : time_of(c, cells, 1), 1, 1};
 
     if (p->m < (uint64_t)cells[c->columns[LEAST_M]].i ||
         p->m > (uint64_t)cells[c->columns[MOST_M]].i)
@@ -372,7 +373,7 @@ static struct cost cost(const struct choice *c, const kpk_number *cells)
         if (ns < best.ns)
             best = (struct cost){ns, s, 1};
     }
-    for (uint32_t s = 2; s <= most_cluster && s <= steps; s++) {
+    for (uint32_t s = 2; s <= most_cluster && s <= steps && !c->sums; s++) {
         const double ns = clusters_at_once(c, cells, s) > 0
                               ? clustered_time(c, cells, s)
                               : best.ns;
@@ -506,15 +507,17 @@ static void shape_in_clusters(const struct choice *c, const kpk_number *cells,
     plan->shape.grid[1] = plan->shape.grid[2] = 1;
 }
 
-kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
-                               uint32_t compute_units,
-                               const kpk_gemm_product *product,
-                               uint64_t workspace_nbytes, kpk_gemm_plan *out)
+static kpk_status choose(const kpk_module *module, const char *target,
+                         uint32_t compute_units,
+                         const kpk_gemm_product *product,
+                         uint64_t workspace_nbytes, bool sums,
+                         kpk_gemm_plan *out)
 {
     struct choice c = {.module = module,
                        .product = product,
                        .workspace_nbytes = workspace_nbytes,
-                       .units = compute_units ? compute_units : 1};
+                       .units = compute_units ? compute_units : 1,
+                       .sums = sums};
     kpk_gemm_plan plan;
     kpk_row row;
     char name[KPK_I_SM_NBYTES];
@@ -563,6 +566,12 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
         return st;
 
     found = cost(&c, cells);
+    if (sums && found.splits < 2)
+        return kpk_i_fail(KPK_ERR_NO_ROW,
+                          "kpk_gemm_choose_sums: K of %lu cannot be split in "
+                          "%llu bytes of workspace",
+                          (unsigned long)product->k,
+                          (unsigned long long)workspace_nbytes);
     memset(&plan, 0, sizeof(plan));
     append(plan.kernel, row.kernel);
     plan.splits = found.splits;
@@ -571,7 +580,10 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     if (found.cluster > 1)
         shape_in_clusters(&c, cells, found.cluster, &plan);
     if (plan.splits > 1) {
-        append(append(plan.join, "gemm_join_"), types[product->type].name);
+        append(append(plan.join, "gemm_join_"),
+               types[sums && product->type < KPK_GEMM_F64 ? KPK_GEMM_F32
+                                                          : product->type]
+                   .name);
         st = shape_of(module, plan.join, target,
                       (uint64_t)product->m * product->n, 0, product->batch,
                       &plan.join_shape);
@@ -583,16 +595,41 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     return st;
 }
 
-kpk_status kpk_gemm_choose(const kpk_instance *inst, const kpk_module *module,
-                           const kpk_gemm_product *product,
-                           uint64_t workspace_nbytes, kpk_gemm_plan *out)
+kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
+                               uint32_t compute_units,
+                               const kpk_gemm_product *product,
+                               uint64_t workspace_nbytes, kpk_gemm_plan *out)
+{
+    return choose(module, target, compute_units, product, workspace_nbytes,
+                  false, out);
+}
+
+static kpk_status choose_on(const kpk_instance *inst, const kpk_module *module,
+                            const kpk_gemm_product *product,
+                            uint64_t workspace_nbytes, bool sums,
+                            kpk_gemm_plan *out)
 {
     const kpk_device *device = inst ? kpk_instance_device(inst) : NULL;
 
     if (!device)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_gemm_choose: inst is NULL");
-    return kpk_gemm_choose_for(module, device->target, device->compute_units,
-                               product, workspace_nbytes, out);
+    return choose(module, device->target, device->compute_units, product,
+                  workspace_nbytes, sums, out);
+}
+
+kpk_status kpk_gemm_choose(const kpk_instance *inst, const kpk_module *module,
+                           const kpk_gemm_product *product,
+                           uint64_t workspace_nbytes, kpk_gemm_plan *out)
+{
+    return choose_on(inst, module, product, workspace_nbytes, false, out);
+}
+
+kpk_status kpk_gemm_choose_sums(const kpk_instance *inst,
+                                const kpk_module *module,
+                                const kpk_gemm_product *product,
+                                uint64_t workspace_nbytes, kpk_gemm_plan *out)
+{
+    return choose_on(inst, module, product, workspace_nbytes, true, out);
 }
 
 /* A scalar in the type of sums. */

@@ -82,6 +82,19 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                                uint64_t workspace_nbytes, kpk_gemm_plan *out);
 
 /*
+ * kpk_gemm_choose_sums() is kpk_gemm_choose() for a C of f32 with A and B of
+ * f16 or bf16: results are not rounded to A's type. K is split in two at least,
+ * and the join stores the sums. For few rows, whose sums are small beside B.
+ *
+ * Fails with KPK_ERR_NO_ROW if the workspace has no room for two splits, or K
+ * has a single step.
+ */
+kpk_status kpk_gemm_choose_sums(const kpk_instance *inst,
+                                const kpk_module *module,
+                                const kpk_gemm_product *product,
+                                uint64_t workspace_nbytes, kpk_gemm_plan *out);
+
+/*
  * Where the operands lie: device memory, aligned to an element at least.
  *
  *   lda, ldb, ldc    elements from row to row, of A and B as they lie

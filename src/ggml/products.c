@@ -7,8 +7,11 @@
 
 #include <stdio.h>
 
-/* Up to these, columns are multiplied by numbers as f32. */
+/* Up to these, columns are few. */
 enum { MOST_COLUMNS = 8 };
+
+/* Bytes for sums of splits. */
+enum { MOST_SUMS = 16 << 20 };
 
 /*
  * A product of more than FEW_COLUMNS with a matrix of this size has just as
@@ -236,12 +239,27 @@ static bool may_round_to(const struct ggml_tensor *t, enum ggml_type type)
 }
 
 /*
- * Many columns times one matrix of f16 or bf16 by module gemm: columns and
- * results are rounded to its type, as ggml's CUDA backend does. Sums are f32.
+ * Whether module gemm makes few columns, too, as on NVIDIA's GPUs: its launches
+ * take as long for eight columns as for two, but there are two more of them.
+ */
+static bool few_by_gemm(const struct run *run, const struct ggml_tensor *t)
+{
+    enum { PRODUCTS = 32 << 20 };
+    const struct ggml_tensor *m = t->src[0];
+
+    return t->ne[1] > 1 && m->ne[0] * m->ne[1] * t->ne[1] >= PRODUCTS &&
+           kpk_instance_device(run->inst)->platform == KPK_CUDA;
+}
+
+/*
+ * Columns times one matrix of f16 or bf16 by module gemm: columns are rounded
+ * to its type, and the results of many, as ggml's CUDA backend does. Sums are
+ * f32.
  */
 static bool mul_mat_numbers(struct run *run, const struct ggml_tensor *t)
 {
     const struct ggml_tensor *m = t->src[0], *x = t->src[1];
+    const bool few = x->ne[1] <= MOST_COLUMNS;
     const kpk_gemm_product product = {
         .type = m->type == GGML_TYPE_F16 ? KPK_GEMM_F16 : KPK_GEMM_BF16,
         .trans_b = 1,
@@ -253,22 +271,26 @@ static bool mul_mat_numbers(struct run *run, const struct ggml_tensor *t)
     kpk_ggml_tensor from, to = view_of(t);
     kpk_gemm_operands operands;
     kpk_gemm_plan plan;
+    void *workspace;
 
     if ((m->type != GGML_TYPE_F16 && m->type != GGML_TYPE_BF16) ||
         t->op_params[0] == GGML_PREC_F32 || !may_round_to(t, m->type) ||
-        x->ne[1] <= MOST_COLUMNS || x->ne[2] * x->ne[3] != 1 || !is_matrix(m) ||
-        !ggml_is_contiguous(t) || x->ne[1] > UINT32_MAX ||
+        (few && !few_by_gemm(run, t)) || x->ne[2] * x->ne[3] != 1 ||
+        !is_matrix(m) || !ggml_is_contiguous(t) || x->ne[1] > UINT32_MAX ||
         m->ne[1] > UINT32_MAX || m->ne[0] > UINT32_MAX ||
-        kpk_gemm_choose(run->inst, &kpk_module_gemm, &product, 0, &plan) !=
-            KPK_OK)
+        (few ? kpk_gemm_choose_sums(run->inst, &kpk_module_gemm, &product,
+                                    MOST_SUMS, &plan)
+             : kpk_gemm_choose(run->inst, &kpk_module_gemm, &product, 0,
+                               &plan)) != KPK_OK)
         return false;
     run->scratch_used = 0;
     if (!converted(run, x, m->type, &columns))
         return false;
+    workspace = scratch(run, plan.workspace_nbytes);
     made.type = m->type;
     for (size_t d = 0; d < 4; d++)
         made.nb[d] = t->nb[d] / 2;
-    made.data = scratch(run, ggml_nbytes(t) / 2);
+    made.data = few ? t->data : scratch(run, ggml_nbytes(t) / 2);
     operands = (kpk_gemm_operands){.a = columns.data,
                                    .b = m->data,
                                    .c = made.data,
@@ -278,10 +300,12 @@ static bool mul_mat_numbers(struct run *run, const struct ggml_tensor *t)
                                    .alpha = 1};
     from = view_of(&made);
     if (run->launching &&
-        !gpu_check(kpk_gemm_launch(run->inst, &product, &plan, &operands, NULL,
-                                   run->stream),
+        !gpu_check(kpk_gemm_launch(run->inst, &product, &plan, &operands,
+                                   workspace, run->stream),
                    "a product"))
         return false;
+    if (few)
+        return true;
     join_dims(2, (kpk_ggml_tensor *[]){&to, &from});
     return launch(run, named(named("ggml_copy", m->type).text, t->type).text,
                   count(&to), 0, KPK_ARGS(from, to));
