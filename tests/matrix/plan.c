@@ -407,10 +407,13 @@ static bool is_shared(const kpk_gemm_product *p)
     return p->type == KPK_GEMM_F16 && p->k > 1000;
 }
 
-/* A product of whole numbers, which every type sums exactly. */
-static void launch(kpk_instance *inst, const char *target,
-                   const kpk_gemm_product *p, uint64_t most)
+/* A product of whole numbers, which every type sums exactly. sums: C is of f32,
+ * with results that f16 has not. */
+static void launch_to(kpk_instance *inst, const char *target,
+                      const kpk_gemm_product *p, uint64_t most, bool sums)
 {
+    const kpk_gemm_type type_c = sums ? KPK_GEMM_F32 : p->type;
+    const int scale = sums ? 10 : 1;
     const size_t na = (size_t)p->m * p->k, nb = (size_t)p->k * p->n;
     const size_t nc = (size_t)p->m * p->n;
     float *a = calloc(na, 4), *b = calloc(nb, 4), *c = calloc(nc, 4);
@@ -424,10 +427,11 @@ static void launch(kpk_instance *inst, const char *target,
     bool right = true;
 
     for (size_t i = 0; i < na; i++)
-        a[i] = (float)((int)(i * 7 % 11) - 5);
+        a[i] = (float)(((int)(i * 7 % 11) - 5) * scale);
     for (size_t i = 0; i < nb; i++)
-        b[i] = (float)((int)(i * 5 % 13) - 6);
-    check(kpk_gemm_choose(inst, &kpk_module_gemm, p, most, &plan) == KPK_OK &&
+        b[i] = (float)(((int)(i * 5 % 13) - 6) * scale);
+    check((sums ? kpk_gemm_choose_sums : kpk_gemm_choose)(
+              inst, &kpk_module_gemm, p, most, &plan) == KPK_OK &&
               kpk_malloc(inst, na * 4, &da) == KPK_OK &&
               kpk_malloc(inst, nb * 4, &db) == KPK_OK &&
               kpk_malloc(inst, nc * 4, &dc) == KPK_OK &&
@@ -451,7 +455,7 @@ static void launch(kpk_instance *inst, const char *target,
                        get(p->type, b,
                            p->trans_b ? (size_t)s * p->k + k
                                       : (size_t)k * p->n + s);
-            right = right && get(p->type, c, (size_t)r * p->n + s) == 2 * sum;
+            right = right && get(type_c, c, (size_t)r * p->n + s) == 2 * sum;
         }
     check(right, "the product", p, target);
     if (p->type == KPK_GEMM_F32) {
@@ -461,7 +465,10 @@ static void launch(kpk_instance *inst, const char *target,
         check(most > 0 && !alone ? plan.splits > 1 : plan.splits == 1, "splits",
               p, target);
     }
-    if (is_shared(p))
+    if (sums)
+        check(plan.splits > 1 && strcmp(plan.join, "gemm_join_f32") == 0,
+              "a join of sums", p, target);
+    else if (is_shared(p))
         check(strcmp(target, "sm_90") != 0 || plan.cluster > 1, "clusters", p,
               target);
     if (plan.workspace_nbytes)
@@ -477,6 +484,12 @@ static void launch(kpk_instance *inst, const char *target,
     free(a);
     free(b);
     free(c);
+}
+
+static void launch(kpk_instance *inst, const char *target,
+                   const kpk_gemm_product *p, uint64_t most)
+{
+    launch_to(inst, target, p, most, false);
 }
 
 /* Processors with a matrix unit choose alike, and so do those without one. 20
@@ -553,6 +566,10 @@ int main(void)
         }
         for (size_t k = 0; k < sizeof(shared) / sizeof(shared[0]); k++)
             launch(inst, kpk_instance_device(inst)->target, &shared[k], 0);
+        launch_to(inst, kpk_instance_device(inst)->target, &shared[0],
+                  UINT64_MAX, true);
+        launch_to(inst, kpk_instance_device(inst)->target, &shared[3],
+                  UINT64_MAX, true);
         kpk_close(inst);
     }
     printf("%u passed, %u failed\n", passed, failed);
