@@ -99,8 +99,7 @@ enum { NUM_RAGGED = sizeof(ragged) / sizeof(ragged[0]) };
  * block takes its share of all columns, so no more blocks are wanted than run
  * at once. */
 static const struct times copied_times = {1, 70, 70, 2500};
-enum { COPIED_COLS = 32 };
-
+enum { COPIED_COLS = 16 };
 /* Times and rate of memory: see gemm_plan.c. */
 struct memory {
     int join_ns, rate, least_ns;
@@ -287,8 +286,7 @@ static void print_copied_row(int layout, const struct type *type, int t)
                                   COPIED_COLS};
 
     print_row(layout, type, t, "sm_90", &copied_times, &extent, 0,
-              tiles[t].most_m, &h200_memory, 1, 0, 0, 0,
-              KPK_COPIED_LDS(layout == 1), 0);
+              tiles[t].most_m, &h200_memory, 1, 0, 0, 0, KPK_COPIED_LDS, 0);
 }
 
 static void print_ragged_rows(int layout, const struct type *type, int t)

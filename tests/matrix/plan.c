@@ -125,11 +125,11 @@ static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
 static const struct tile *copied_tile(const kpk_gemm_product *p,
                                       uint32_t shared_nbytes)
 {
-    static const struct tile tiles[] = {{8, 184320, 8, 32, 1},
-                                        {8, 163840, 8, 32, 1}};
-    const struct tile *const tile = &tiles[p->trans_b];
+    static const struct tile tile = {8, KPK_COPIED_LDS, 8, 16, 1};
 
-    return tile->shared_nbytes == shared_nbytes ? tile : NULL;
+    return p->type >= KPK_GEMM_F32 && shared_nbytes == tile.shared_nbytes
+               ? &tile
+               : NULL;
 }
 
 /* Checks a plan whose blocks share tiles: each cluster has one tile, and all

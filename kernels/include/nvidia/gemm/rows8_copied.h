@@ -1,15 +1,16 @@
 /*
  * rows8_copied.h - few rows of f32 and f64 on sm_90, by copies that run ahead
  *
- * Reading B takes the time, so up to 130 KB of B per multiprocessor are kept in
+ * Reading B takes the time, so up to 96 KB of B per multiprocessor are kept in
  * flight. Each warp copies steps of its own to LDS, some of them ahead, and
  * goes on from tile to tile. A step includes the warp's part of A: A comes
  * through the same busy memory, and a warp that loaded it directly would wait.
  * No warp waits for another before its own part is done.
  *
- * A step has 32 lines of B, of 128 bytes, as in memory. Along K, a line is a
- * column, and the warps lie along K. Across, the lines are 64 columns of a few
- * rows; where tiles are wider, warps lie side by side.
+ * A step has 32 lines of B, and one for each row of A, of 128 bytes, as in
+ * memory. Along K, a line of B is a column, and the warps lie along K. Across,
+ * the lines are 32 columns of a few rows; where tiles are wider, warps lie side
+ * by side.
  *
  * The products are mma.sync's of f64. Numbers of f32 become f64 on their way to
  * it: so eight rows take as long as one, and memory still takes longer. The 16
@@ -56,35 +57,33 @@ template <typename T> struct Rows8Place {
 /* Along: columns of B lie along K. Memory is read Once bytes at a time. */
 template <typename T, bool Along, u32 Once> struct Rows8Copied {
     typedef typename Gemm<T>::S S;
-    static constexpr u32 stages = KPK_COPIED_STAGES(Along);
-    static constexpr u32 n = per16<T>::value, lines = 32;
-    static constexpr u32 log2_warp = Along ? 5 : 6; /* columns of a warp */
-    static constexpr u32 groups = 8 / n;            /* across: lines of a row */
-    static constexpr u32 step_k = Along ? 8 * n : 4 * n;
-    static constexpr u32 a_pieces = Along ? 2 : 1; /* of a lane */
-    static constexpr u32 step_nbytes = lines * 128 + a_pieces * 512;
-    static constexpr u32 most_cols = Along ? 32 : 512;
-    static constexpr u32 products = Along ? 2 : 4; /* 16 columns each */
+    static constexpr u32 stages = KPK_COPIED_STAGES;
+    static constexpr u32 n = per16<T>::value, lines = 32, warp_cols = 32;
+    static constexpr u32 groups = 4 / n; /* across: lines of a row */
+    static constexpr u32 step_k = 8 * n; /* a line of A has 128 bytes, too */
+    static constexpr u32 step_nbytes = (lines + rows8_rows) * 128;
+    static constexpr u32 most_cols = Along ? warp_cols : 8 * warp_cols;
 
     CopyRing<stages, step_nbytes> ring;
     const u8 *const begin; /* of the ring */
     Rows8Place<T> ahead;   /* the next step to copy */
     const u32 log2_cols, across, c0, warp_k, pace;
-    f64 sums[products][4];
+    const bool halves; /* the second 16 columns of a warp are not needed */
+    f64 sums[2][4];    /* of 16 columns each */
 
     DEV_MEMBER Rows8Copied(const Rows8Turns<T> &turns, const u8 *lds)
         : ring(lds_copy_address(lds)), begin(lds), ahead(turns),
-          log2_cols(log2_of_up(turns.width)),
-          across(1u << (log2_cols - log2_warp)),
-          c0(threadIdx.x / 32 % across << log2_warp),
+          log2_cols(log2_from_5(turns.width)), across(1u << (log2_cols - 5)),
+          c0(threadIdx.x / 32 % across * warp_cols),
           warp_k(threadIdx.x / 32 / across * step_k),
-          pace(rows8_warps / across * step_k)
+          pace(rows8_warps / across * step_k),
+          halves(turns.width <= 16 && (Along || n == 2))
     {
     }
-    /* log2 of the smallest power of 2 from `cols` on, of a warp's at least */
-    static DEV_MEMBER u32 log2_of_up(u32 cols)
+    /* log2 of the smallest power of 2 from `cols` on, and at least 5 */
+    static DEV_MEMBER u32 log2_from_5(u32 cols)
     {
-        u32 log2 = log2_warp;
+        u32 log2 = 5;
 
         while (1u << log2 < cols)
             log2++;
@@ -93,16 +92,11 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
     /* Eight lanes copy a line, four lines at once. A line's pieces change
      * places, so that lanes which read at once find theirs in different banks.
      */
-    static DEV_MEMBER u32 place(u32 line, u32 piece)
+    static DEV_MEMBER u32 place(u32 line, u32 piece, bool along)
     {
-        const u32 turn = Along ? line % 2 * 4 : k_of(line) / n * 2;
+        const u32 turn = along ? line % 2 * 4 : line / groups / n % 4 * 2;
 
         return (line * 8 + (piece ^ turn)) * 16;
-    }
-    /* across: the row of B that a line is of */
-    static DEV_MEMBER u32 k_of(u32 line)
-    {
-        return line / (4 * groups) * 4 + line % 4;
     }
     static DEV_MEMBER void copy_piece(u32 to, const T *p, u32 left)
     {
@@ -121,11 +115,12 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
     /* Copies the next step, if there is one. */
     DEV_MEMBER void copy()
     {
-        const u32 l = threadIdx.x % 32, k0 = ahead.k + warp_k;
+        const u32 row = threadIdx.x % 32 / 8, piece = threadIdx.x % 8;
+        const u32 k0 = ahead.k + warp_k, k_end = ahead.part.k_end;
+        const u32 left = k_end > k0 ? k_end - k0 : 0; /* of K */
+        const u32 along = left > piece * n ? left - piece * n : 0;
         const Gemm<T> &g = ahead.turns.g;
-        const auto left_of_k = [&](u32 k) {
-            return ahead.part.k_end > k ? ahead.part.k_end - k : 0;
-        };
+        const T *const a = ahead.a + (along ? k0 + piece * n : 0);
 
         if (!ahead.turns.more()) {
             async_copies_end();
@@ -134,101 +129,96 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
         ring.fill([&](u32 step) {
             UNROLL
             for (u32 i = 0; i < lines / 4; i++) {
-                const u32 line = i * 4 + l / 8;
-                const u32 k = k0 + (Along ? l % 8 * n : k_of(line));
-                const u32 c = Along ? line : c0 + (i % groups * 8 + l % 8) * n;
-                u32 left = left_of_k(k);
+                if (Along && i == lines / 8 && halves)
+                    break;
 
-                if (c >= ahead.ncols)
-                    left = 0;
-                else if (!Along && left > 0)
-                    left = ahead.ncols - c;
+                const u32 line = i * 4 + row;
+                u32 k = line / groups;
+                u32 c = c0 + (line % groups * 8 + piece) * n, there;
 
-                const u32 row = Along ? c + ahead.col0 : k;
-                const u32 col = Along ? k : c + ahead.col0;
-
-                copy_piece(step + place(line, l % 8),
-                           left ? ahead.b + ((u64)row * g.ldb + col) : g.b,
-                           left);
+                if (Along)
+                    k = piece * n, c = line;
+                there = k < left && c < ahead.ncols
+                            ? Along ? along : ahead.ncols - c
+                            : 0;
+                k = there ? k0 + k : 0;
+                c = there ? ahead.col0 + c : 0;
+                copy_piece(
+                    step + place(line, piece, Along),
+                    ahead.b + (Along ? (u64)c * g.ldb + k : (u64)k * g.ldb + c),
+                    there);
             }
             UNROLL
-            for (u32 i = 0; i < a_pieces; i++) {
-                const u32 r = Along ? i * 4 + l / 8 : l / 4;
-                const u32 k = k0 + l % (Along ? 8 : 4) * n;
-                const u32 left = r < ahead.nrows ? left_of_k(k) : 0;
-
-                copy_piece(step + a_place(r, l % (Along ? 8 : 4)),
-                           left ? ahead.a + ((u64)r * g.lda + k) : g.a, left);
-            }
+            for (u32 r = row; r < rows8_rows; r += 4)
+                copy_piece(step + place(lines + r, piece, true),
+                           a + (u64)(r < ahead.nrows ? r : 0) * g.lda,
+                           r < ahead.nrows ? along : 0);
         });
         ahead.k += pace;
-        if (ahead.k >= ahead.part.k_end)
+        if (ahead.k >= k_end)
             ahead.next();
-    }
-    static DEV_MEMBER u32 a_place(u32 row, u32 piece)
-    {
-        return Along ? place(lines + row, piece)
-                     : lines * 128 + (row * 4 + piece) * 16;
     }
     static DEV_MEMBER f64 number(const Piece &v, u32 i)
     {
         return (f64)piece_part<T>(v, i);
     }
-    /* Adds a step's products to the sums, and copies the next step. */
+    /* Adds a step's products to the sums, and copies the next step. A lane has
+     * K of pieces l%4 and l%4 + 4 of a line of A. */
     DEV_MEMBER void multiply()
     {
-        constexpr u32 half = Along ? 2 : groups, each = lines / 4 / half;
         const u32 l = threadIdx.x % 32;
         const u8 *const step = begin + ring.out * step_nbytes;
-        Piece w[half][each], x[a_pieces];
+        Piece w[2][4], x[2];
 
         ring.template wait<stages - 1>();
         __syncwarp();
         ring.release();
-        const auto piece_at = [&](u32 at) {
-            return *reinterpret_cast<const Piece *>(step + at);
-        };
         UNROLL
-        for (u32 h = 0; h < half; h++) {
-            UNROLL
-            for (u32 i = 0; i < each; i++) {
-                const u32 k = l % 4 * n + i;
+        for (u32 h = 0; h < 2; h++) {
+            const u32 piece = l % 4 + h * 4;
+            const auto at = [&](u32 place) {
+                return *reinterpret_cast<const Piece *>(step + place);
+            };
 
-                w[h][i] = piece_at(
-                    Along ? place(l / 4 + i * 8, l % 4 + h * 4)
-                          : place((k / 4 * groups + h) * 4 + k % 4, l / 4));
-            }
+            UNROLL
+            for (u32 i = 0; i < 4; i++)
+                w[h][i] = at(Along ? place(l / 4 + i * 8, piece, true)
+                                   : place((piece * n + i % n) * groups + i / n,
+                                           l / 4, false));
+            x[h] = at(place(lines + l / 4, piece, true));
         }
-        UNROLL
-        for (u32 i = 0; i < a_pieces; i++)
-            x[i] = piece_at(a_place(l / 4, l % 4 + i * 4));
         copy();
         UNROLL
-        for (u32 h = 0; h < half; h++) {
+        for (u32 h = 0; h < 2; h++) {
             UNROLL
-            for (u32 i = 0; i < products / (Along ? 1 : half); i++) {
+            for (u32 i = 0; i < 2; i++) {
+                if (i > 0 && halves)
+                    break;
                 UNROLL
                 for (u32 e = 0; e < n; e += 2)
-                    multiply_pair(h, i, e, w[h], x[Along ? h : 0]);
+                    multiply_two(sums[i], i, e, w[h], x[h]);
             }
         }
     }
-    /* Along: elements e and e + 1 of columns l/4 + 16 i and 8 further. Across:
-     * elements 2 i and 2 i + 1 of rows e and e + 1. */
-    template <u32 each>
-    DEV_MEMBER void multiply_pair(u32 h, u32 i, u32 e, const Piece (&w)[each],
-                                  const Piece &x)
+    /* Elements e and e + 1 of a row of A, times 16 columns of B: along, columns
+     * l/4 + 16 i and 8 further; across, two side by side of each piece. */
+    static DEV_MEMBER void multiply_two(f64 (&sum)[4], u32 i, u32 e,
+                                        const Piece (&w)[4], const Piece &x)
     {
         const f64 x0 = number(x, e), x1 = number(x, e + 1);
 
-        if constexpr (Along)
-            mma_f64(sums[i], number(w[2 * i], e), number(w[2 * i + 1], e),
-                    number(w[2 * i], e + 1), number(w[2 * i + 1], e + 1), x0,
-                    x1);
-        else
-            mma_f64(sums[h * (n / 2) + i], number(w[e], 2 * i),
-                    number(w[e], 2 * i + 1), number(w[e + 1], 2 * i),
-                    number(w[e + 1], 2 * i + 1), x0, x1);
+        if constexpr (Along) {
+            const Piece &w0 = w[2 * i], &w8 = w[2 * i + 1];
+
+            mma_f64(sum, number(w0, e), number(w8, e), number(w0, e + 1),
+                    number(w8, e + 1), x0, x1);
+        } else {
+            const Piece *const k = &w[i * 2 / n * n + e];
+            const u32 c = i * 2 % n;
+
+            mma_f64(sum, number(k[0], c), number(k[0], c + 1), number(k[1], c),
+                    number(k[1], c + 1), x0, x1);
+        }
     }
     /* The warp's sums to its slot in LDS. */
     DEV_MEMBER void put_sums(S *all) const
@@ -237,12 +227,12 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
         S *const to = all + (slot * rows8_rows << log2_cols) + c0;
 
         UNROLL
-        for (u32 i = 0; i < products; i++) {
+        for (u32 i = 0; i < 2; i++) {
             UNROLL
             for (u32 e = 0; e < 4; e++) {
-                const u32 col = Along ? i * 16 + e / 2 * 8 + l / 4
-                                      : (i / (n / 2) * 8 + l / 4) * n +
-                                            i % (n / 2) * 2 + e / 2;
+                const u32 col =
+                    Along ? i * 16 + e / 2 * 8 + l / 4
+                          : (i * 2 / n * 8 + l / 4) * n + i * 2 % n + e / 2;
 
                 to[((l % 4 * 2 + e % 2) << log2_cols) + col] = (S)sums[i][e];
             }
@@ -260,7 +250,7 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
         NO_UNROLL
         for (; now.turns.more(); now.next()) {
             UNROLL
-            for (u32 i = 0; i < products * 4; i++)
+            for (u32 i = 0; i < 8; i++)
                 m.sums[i / 4][i % 4] = 0;
 
             /* K of 0 has a step of zeros, too */
@@ -293,7 +283,7 @@ DEV bool rows8_copied(const Gemm<T> &g, u8 *own)
         return is_aligned(p, 16) && ld % n == 0 && stride % n == 0;
     };
 
-    if (dynamic_lds_nbytes() < KPK_COPIED_LDS(Along))
+    if (dynamic_lds_nbytes() < KPK_COPIED_LDS)
         return false;
     meet_launches();
     if (is_in_pieces(g.a, g.lda, g.stride_a) &&

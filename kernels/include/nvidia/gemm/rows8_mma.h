@@ -139,10 +139,6 @@ DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds)
             for (u32 i = 0; i < 4; i++)
                 w[s][i].load(b + (u64)(k + s * pace + i) * t.g.ldb,
                              has(s, i) ? cols : 0);
-            if (whole) {
-                x[s] = load_anywhere<4>(at);
-                continue;
-            }
             UNROLL
             for (u32 i = 0; i < 4; i++) {
                 x[s][i] = T();

@@ -42,28 +42,13 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
     {
         const GemmOut<T> out(g, p.part);
 
-        tile.each_pair(nullptr, [&](u32 c, u32 r, const Pack<f32, 2> &sums) {
-            put(out, p, r, c, sums[0]);
-            put(out, p, r + 1, c, sums[1]);
-        });
+        tile.each_sum([&](u32 c, u32 r, f32 sum) { put(out, p, r, c, sum); });
     }
     DEV_MEMBER void put(const GemmOut<T> &out, const Place &p, u32 r, u32 c,
                         f32 sum) const
     {
         if (r < g.m - p.row0 && c < g.n - p.col0)
             out.put(p.row0 + r, p.col0 + c, sum);
-    }
-    DEV_MEMBER void share(Tile &tile, const Place &p, u8 *lds) const
-    {
-        const GemmOut<T> out(g, p.part);
-
-        tile.each_shared(
-            lds, G::more(), [&](u32 c0, u32 r0, u32 rows, const f32 *sums) {
-                NO_UNROLL
-                for (u32 e = threadIdx.x % 32; e < 16 * rows; e += 32)
-                    put(out, p, r0 + e / 16, c0 + e % 16,
-                        sums[e % 16 * Tile::rows_pitch + e / 16]);
-            });
     }
 };
 

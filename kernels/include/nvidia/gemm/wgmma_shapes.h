@@ -58,15 +58,12 @@ enum { KPK_B_ANY, KPK_B_ALONG };
     X(64x96x9,    64,  96, 1,  9, 24, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 245, 245, 1415, 1495,   0), (0, KPK_ANY_M, 1, 245, 245, 1500, 1080, 0)) \
     X(64x160x7,   64, 160, 1,  7,  5, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 275, 275, 1900, 2900, 365), (0, KPK_ANY_M, 1, 300, 300, 1720, 2360, 0)) \
     X(64x128x4,   64, 128, 1,  4,  0, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 281, 400, 1825,    0,   0), (0, KPK_ANY_M, 2, 241, 400, 1900,    0, 0)) \
-    X(128x128x3, 128, 128, 1,  3,  2, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 370, 475, 3000,    0,   0), (0, KPK_ANY_M, 2, 475, 475, 2200,    0, 0)) \
-    X(64x64x5,    64,  64, 1,  5, 28, 8, KPK_B_ANY,   (33, KPK_ANY_M, 2, 180, 240, 2785, 2630,   0), (0, KPK_ANY_M, 2, 145, 240, 2900, 2900, 0))
+    X(128x128x3, 128, 128, 1,  3,  2, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 370, 475, 3000,    0,   0), (0, KPK_ANY_M, 2, 475, 475, 2200,    0, 0))
 /* of 256 threads, for few rows: gemm_n*_m8. Their columns are rows of C, as
  * in the names. */
 #define KPK_GEMM_TILES_8(X)                                                                                                                        \
     X(few_16x64x9,   64, 16, 2,  9, 0, 0, KPK_B_ANY,    (0,   16, 1, 100, 100, 4320,    0, 0), KPK_NOT_MADE)                                        \
-    X(few_16x64x4,   64, 16, 2,  4, 0, 0, KPK_B_ANY,    (0,   16, 2,  85, 165, 2665,    0, 0), KPK_NOT_MADE)                                        \
-    X(few_32x64x8,   64, 32, 2,  8, 0, 8, KPK_B_ANY,    (9,   64, 1, 155, 155, 3950,  130, 0), KPK_NOT_MADE)                                        \
-    X(few_64x64x6,   64, 64, 2,  6, 1, 8, KPK_B_ANY,    (9, 1024, 1, 165, 165, 5825, 1085, 0), KPK_NOT_MADE)
+    X(few_16x64x4,   64, 16, 2,  4, 0, 0, KPK_B_ANY,    (0,   16, 2,  85, 165, 2665,    0, 0), KPK_NOT_MADE)
 /* clang-format on */
 
 /* tiles' numbers: KPK_TILE_128x256x4 ... */
@@ -88,8 +85,7 @@ enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) };
 /* Bytes of LDS that gemm_n*_m8 have of their own for sums of f16 and bf16. */
 #define KPK_ROWS8_OWN_LDS (8 * 8 * 68 * 4)
 
-/* Bytes of LDS for rows8_copied.h: 8 warps with so many steps each, of 4 KB of
- * B, and of 8 rows of A. along: columns of B lie along K. */
-#define KPK_COPIED_STAGES(along) ((along) ? 4 : 5)
-#define KPK_COPIED_LDS(along)                                                  \
-    (8 * KPK_COPIED_STAGES(along) * (4096 + ((along) ? 1024 : 512)))
+/* Bytes of LDS for rows8_copied.h: 8 warps with so many steps each, of 32 lines
+ * of B and 8 of A. */
+#define KPK_COPIED_STAGES 4
+#define KPK_COPIED_LDS (8 * KPK_COPIED_STAGES * (32 + 8) * 128)

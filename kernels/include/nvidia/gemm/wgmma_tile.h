@@ -142,8 +142,6 @@ struct WarpgroupTile {
             if constexpr (Shares > 0) {
                 if (place.shared) {
                     __syncthreads(); /* the last steps are read */
-                    if (Deep > 1)
-                        add_up(lds + ahead * stage_nbytes);
                     tiles.share(*this, place, lds);
                 }
             }
@@ -275,24 +273,38 @@ struct WarpgroupTile {
         for (u32 u = 0; u < units; u++)
             wgmma_hold(sums[u]);
     }
-    /* Pieces of 16 bytes come to memory by way of so much LDS of each warp: 16
-     * rows of some columns, apart in banks. */
+    /* Sums come to memory by way of so much LDS of each warp: 16 rows of some
+     * columns, apart in banks. */
     static constexpr u32 slab_cols = wgmma_slab_cols(Cols);
     static constexpr u32 slab_pitch = slab_cols + 8;
-    /* fn(row, column, sums of this and the next) for all. Four lanes have eight
-     * neighbours of a row. */
-    template <class Fn> DEV_MEMBER void each_pair(u8 *, Fn fn) const
+    template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
+    {
+        static_assert(threads / 32 * 16 * slab_pitch * sizeof(V) <= free_nbytes,
+                      "the LDS that is free is enough");
+        return reinterpret_cast<V *>(lds) + threadIdx.x / 32 * 16 * slab_pitch;
+    }
+    /* fn(row of the tile, column, sums of 16 rows and slab_cols columns) */
+    template <class Fn> DEV_MEMBER void each_slab(Fn fn) const
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 c0 = 0; c0 < Cols; c0 += slab_cols)
+                fn(row0 + u * 64 + threadIdx.x % 128 / 32 * 16, c0,
+                   sums[u] + c0 / 2);
+        }
+    }
+    /* fn(row, column, sum) for all, neighbouring rows in every fourth lane. */
+    template <class Fn> DEV_MEMBER void each_sum(Fn fn) const
     {
         const u32 l = threadIdx.x % 32;
         const u32 r0 = row0 + threadIdx.x % 128 / 32 * 16 + l / 4;
 
         UNROLL
-        for (u32 i = 0; i < units * (Cols / 2); i += 2) {
-            const f32 *const v = &sums[i / (Cols / 2)][i % (Cols / 2)];
-
+        for (u32 i = 0; i < units * (Cols / 2); i++)
             fn(r0 + i / (Cols / 2) * 64 + i / 2 % 2 * 8,
-               i % (Cols / 2) / 4 * 8 + l % 4 * 2, Pack<f32, 2>{{v[0], v[1]}});
-        }
+               i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
+               sums[i / (Cols / 2)][i % (Cols / 2)]);
     }
     /* Rows and columns of C from the first result of a tile, or of a part of
      * the tile, on. */
@@ -347,21 +359,12 @@ struct WarpgroupTile {
     DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha, Extent there,
                                Added added) const
     {
-        constexpr u32 each = 16 * slab_pitch; /* of a warp */
-        T *const slab = reinterpret_cast<T *>(lds) + threadIdx.x / 32 * each;
-        static_assert(threads / 32 * each * sizeof(T) <= free_nbytes,
-                      "the LDS that is free is enough");
+        T *const slab = slab_of<T>(lds);
 
-        UNROLL
-        for (u32 u = 0; u < units; u++) {
-            const u32 r0 = row0 + u * 64 + threadIdx.x % 128 / 32 * 16;
-
-            UNROLL
-            for (u32 c0 = 0; c0 < Cols; c0 += slab_cols)
-                store_slab<slab_cols>(slab, c + (u64)r0 * ldc + c0, ldc, alpha,
-                                      c0, sums[u] + c0 / 2, there.from(r0, c0),
-                                      added);
-        }
+        each_slab([&](u32 r0, u32 c0, const f32 *v) {
+            store_slab<slab_cols>(slab, c + (u64)r0 * ldc + c0, ldc, alpha, c0,
+                                  v, there.from(r0, c0), added);
+        });
     }
     /*
      * A tile that the blocks of a cluster have made together. Each block takes
@@ -373,7 +376,8 @@ struct WarpgroupTile {
     static constexpr u32 slice_cols = 16;
     static constexpr u32 slices = Cols / slice_cols;
     static constexpr u32 slice_nbytes = Down * 128 * 8 * sizeof(f32);
-    static_assert(Shares == 0 || units == 1, "a thread has rows of one unit");
+    static_assert(Shares == 0 || (units == 1 && Deep == 1),
+                  "a thread has sums of one unit, and of all K");
     static DEV_MEMBER constexpr u32 most_from_others(u32 blocks)
     {
         const u32 n = div_up(slices, blocks) * (blocks - 1);
@@ -503,10 +507,9 @@ struct WarpgroupTile {
         if (!has_room)
             cluster_arrive();
         cluster_wait();
-        if (deep == 0)
-            push_slices(lds, blocks, rank);
+        push_slices(lds, blocks, rank);
         barrier_wait(come(), shared_before++);
-        if (deep == 0 && first < end) {
+        if (first < end) {
             f32 *const rows = reinterpret_cast<f32 *>(lds + rows_at) +
                               threadIdx.x / 32 * 16 * rows_pitch;
 
@@ -516,5 +519,31 @@ struct WarpgroupTile {
         }
         if (has_room && again)
             cluster_arrive(); /* LDS for others' sums is free */
+    }
+    /*
+     * fn(row, column, sums of this and the next) for all pairs, neighbours in
+     * neighbouring lanes, by way of LDS, which must not be needed any more.
+     */
+    template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
+    {
+        const u32 l = threadIdx.x % 32;
+        f32 *const slab = slab_of<f32>(lds);
+
+        each_slab([&](u32 r0, u32 c0, const f32 *v) {
+            __syncwarp();
+            UNROLL
+            for (u32 j = 0; j < slab_cols / 8; j++) {
+                UNROLL
+                for (u32 h = 0; h < 2; h++)
+                    store_pack(
+                        slab + (l / 4 + 8 * h) * slab_pitch + j * 8 + l % 4 * 2,
+                        Pack<f32, 2>{{v[4 * j + 2 * h], v[4 * j + 2 * h + 1]}});
+            }
+            __syncwarp();
+            each_slab_pair<slab_cols, slab_pitch>(
+                slab, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
+                    fn(r0 + r, c0 + c, sums);
+                });
+        });
     }
 };
