@@ -95,8 +95,8 @@ DEV void rows8_finish(const Rows8Tile<T> &t, S *all, u32 log2_cols, u32 slots)
              i += rows8_threads * ranks) {
             S sum = 0;
 
-            _Pragma("unroll 4") for (u32 r = 0; r < ranks; r++) sum +=
-                cluster_read(all + i, r);
+            for (u32 r = 0; r < ranks; r++)
+                sum += cluster_read(all + i, r);
             t.put(i >> log2_cols, i % cols, sum);
         }
         cluster_meet();
