@@ -6,7 +6,8 @@
  * A kernel's first row that fits is taken (kpk_kernel_shape() in kpack.h).
  * grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops over the
  * rest. Experts take batch as columns, and grid.z = topk besides. On AMD's GPUs
- * few columns of mul_mat_F have grids with more workgroups (mul_mat.h).
+ * and on sm_90 few columns of mul_mat_F have grids with more workgroups
+ * (mul_mat.h).
  */
 #include "gguf/formats.h"
 #include "quantized/few_columns.h"
@@ -52,12 +53,12 @@ static const char text[] =
 
 static const struct tile {
     const char *name;
-    int rows, cols;
+    int rows, cols, bytes;
 } tiles[] = {
 #define TILE(name, lower, short, type, number, elements, bytes, d, m, tiled,   \
              column, counts, threads, elems, join, row_threads,                \
              row_columns, rows, cols, passes)                                  \
-    {#name, rows, cols},
+    {#name, rows, cols, bytes},
     GGUF_WEIGHTS(TILE)
 };
 /* clang-format on */
@@ -77,6 +78,10 @@ int main(void)
 
         print_tile(t, "gfx*", t->rows, GGUF_FINE_COLUMNS + 1);
         print_tile(t, "gfx*", t->rows / GGUF_FEW_PARTS, 0);
+        if (t->bytes % 2 == 0) {
+            print_tile(t, "sm_90", t->rows, GGUF_FINE_COLUMNS + 1);
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, 0);
+        }
         print_tile(t, "", t->rows, 0);
     }
     return ferror(stdout);

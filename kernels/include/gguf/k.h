@@ -189,11 +189,9 @@ struct Q3_K_raised : Q3_K {
     }
 };
 
-#if !KPK_NVIDIA
 template <> struct ForVec<Q3_K> {
     typedef Q3_K_raised type;
 };
-#endif
 
 /*
  * Q2_K and Q3_K for tiled products on matrix units: a quant times its scale is
@@ -451,10 +449,10 @@ struct Q6_K : KBlock {
         return 8 * (chunk >> 2) + (chunk & 3);
     }
 
-    DEV u32 quants(u32 low4, u32 high2)
+    /* quants + 32 */
+    DEV u32 raised(u32 low4, u32 high2)
     {
-        return sub_bytes((low4 & 0x0f0f0f0fu) | (high2 & 0x03030303u) << 4,
-                         0x20202020u);
+        return (low4 & 0x0f0f0f0fu) | (high2 & 0x03030303u) << 4;
     }
 
     template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
@@ -469,7 +467,8 @@ struct Q6_K : KBlock {
             {(i8)(sc[0]), (i8)(sc[group_step])}};
     }
 
-    DEV Chunk unpack(const Raw &r, int chunk)
+    /* with quants 0 to 63 */
+    DEV Chunk unpack_raised(const Raw &r, int chunk)
     {
         Chunk c;
         float d = half_to_float(r.d);
@@ -483,9 +482,19 @@ struct Q6_K : KBlock {
         for (int i = 0; i < 4; i++) {
             u32 high2 = r.qh.w[i] >> (chunk & 2);
 
-            c.q[i] = quants(r.ql.w[i], high2);
-            c.q[i + 4] = quants(r.ql.w[i] >> 4, high2 >> 4);
+            c.q[i] = raised(r.ql.w[i], high2);
+            c.q[i + 4] = raised(r.ql.w[i] >> 4, high2 >> 4);
         }
+        return c;
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c = unpack_raised(r, chunk);
+
+        UNROLL
+        for (int i = 0; i < 8; i++)
+            c.q[i] = sub_bytes(c.q[i], 0x20202020u);
         return c;
     }
 
@@ -497,10 +506,26 @@ struct Q6_K : KBlock {
         int j = first_group(chunk) + g * group_step;
         float sc = (float)((i8)b[192 + j]);
 
-        return {quants(w >> (4 * g), h >> ((chunk & 2) + 4 * g)),
+        return {sub_bytes(raised(w >> (4 * g), h >> ((chunk & 2) + 4 * g)),
+                          0x20202020u),
                 half_to_float(load_u16(b + 208)) * sc, 0.0f};
     }
 };
+
+#if KPK_NVIDIA
+/* Q6_K for mat-vec products, as Q3_K_raised */
+struct Q6_K_raised : Q6_K {
+    static constexpr int vec_offset = -32;
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        return unpack_raised(r, chunk);
+    }
+};
+template <> struct ForVec<Q6_K> {
+    typedef Q6_K_raised type;
+};
+#endif
 
 /* Bytes: 0 d:f32; 4 qs:i8; 260 sums, unused here. d * q; never for weights */
 struct Q8_K {

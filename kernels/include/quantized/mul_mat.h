@@ -284,6 +284,17 @@ template <class F> struct TileWay<F, true> {
 };
 #endif
 
+/* Whether there is a tile for fine grids: on sm_90 the copy engine must take
+ * the operands. */
+template <class F>
+DEV bool has_fine_tile(const void *x, const void *y, size_t y_stride)
+{
+    if (KPK_NVIDIA)
+        return KPK_SM >= 90 && F::bytes % 2 == 0 && is_aligned(x, 16) &&
+               is_aligned(y, 16) && y_stride % 16 == 0;
+    return true;
+}
+
 /* The arguments of a kernel, and the tile that a workgroup makes of them. */
 struct MatMul {
     const u8 *x, *y;
@@ -332,21 +343,20 @@ template <class F> DEV bool all_are_finite(u32 *words, bool finite)
 
 /* makes the tile; false if a result is not finite */
 #if KPK_SM >= 90
-/* Each columns at a time, of the up to Cols columns of the tile */
-template <class F, int Rows, int Each, int Cols>
-DEV bool mat_mul_bulk(typename TileBulk<F, Rows, Each>::Lds &lds,
-                      const MatMul &m)
+/* Bulk's tiles, one after the other, of m.rows rows and up to `cols` columns */
+template <class Bulk, class F>
+DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul &m, int cols)
 {
-    typedef TileBulk<F, Rows, Each> Bulk;
     const size_t row_bytes = (size_t)m.nblocks * F::bytes;
+    const int row_end = min_of(m.row0 + m.rows, m.nrows);
+    const int col_end = min_of(m.col0 + cols, m.ncols);
     bool finite = true;
-    int done = 0;
+    int row0 = m.row0, col0 = m.col0, done = 0;
 
     Bulk::begin(lds);
     NO_UNROLL
-    for (int col0 = m.col0; col0 < min_of(m.col0 + Cols, m.ncols);
-         col0 += Each) {
-        const Bulk tile = {{m.x, row_bytes, row_bytes * (size_t)m.nrows, m.row0,
+    while (row0 < row_end) {
+        const Bulk tile = {{m.x, row_bytes, row_bytes * (size_t)m.nrows, row0,
                             min_of(m.nrows, m.dst_stride)},
                            m.y,
                            m.y_stride,
@@ -355,6 +365,11 @@ DEV bool mat_mul_bulk(typename TileBulk<F, Rows, Each>::Lds &lds,
                            m.nblocks * (F::elems / 32)};
 
         done = tile.run(lds, m.dst, m.dst_stride, done, finite);
+        col0 += Bulk::cols_of_tile;
+        if (col0 >= col_end) {
+            col0 = m.col0;
+            row0 += Bulk::rows_of_tile;
+        }
     }
     return finite;
 }
@@ -362,24 +377,27 @@ DEV bool mat_mul_bulk(typename TileBulk<F, Rows, Each>::Lds &lds,
 template <class F, int Rows, int Cols, int Passes>
 DEV bool mat_mul_tile(const MatMul &m)
 {
-    /* one pass of few columns, or two where all take 128 */
-    constexpr int each = Cols / Passes;
-    constexpr int most_few = few_tile_cols * (each > 64 ? 2 : 1);
+    constexpr int each = Cols / Passes, fine = GGUF_FINE_COLUMNS;
+    typedef TileBulk<F, Rows, each> Bulk;
+    typedef TileBulk<F, GGUF_FINE_ROWS, fine, 4> Fine;
+    typedef TileBulk<F, GGUF_FINE_ROWS, few_tile_cols, 4> Few;
     __shared__ union {
-        typename TileBulk<F, Rows, each>::Lds bulk;
-        typename TileBulk<F, Rows, few_tile_cols>::Lds few;
+        typename Bulk::Lds bulk;
+        typename Fine::Lds fine;
+        typename Few::Lds few;
         TileLds<F, Rows, each> steps;
     } lds;
     bool finite = true;
 
-    if (F::bytes % 2 != 0 || !is_aligned(m.x, 16) || !is_aligned(m.y, 16) ||
-        m.y_stride % 16 != 0)
+    if (!has_fine_tile<F>(m.x, m.y, m.y_stride))
         finite = mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(
             lds.steps, m);
-    else if (m.ncols - m.col0 <= most_few)
-        finite = mat_mul_bulk<F, Rows, few_tile_cols, most_few>(lds.few, m);
+    else if (m.ncols - m.col0 <= few_tile_cols)
+        finite = mat_mul_bulk<Few, F>(lds.few, m, Cols);
+    else if (m.rows < Rows)
+        finite = mat_mul_bulk<Fine, F>(lds.fine, m, Cols);
     else
-        finite = mat_mul_bulk<F, Rows, each, Cols>(lds.bulk, m);
+        finite = mat_mul_bulk<Bulk, F>(lds.bulk, m, Cols);
     return all_are_finite<F>(lds.steps.x, finite);
 }
 #elif KPK_NVIDIA
@@ -467,18 +485,21 @@ template <class F, int Cols> DEV void redo_columns(const MatMul &m)
 /*
  * The kernel: dst[col * nrows_dst + row]. Workgroup (bx, by) owns the Rows rows
  * from bx * Rows and the Cols columns from by * Cols; where that is more than
- * 64 results a thread, it takes the columns in Passes. On AMD few columns, or
- * the few that are left, have a tile of their own (TileCut). A grid of up to
- * GGUF_FINE_COLUMNS columns may be as fine as the rows of this tile: a
- * workgroup then takes its columns a tile after the other.
+ * 64 results a thread, it takes the columns in Passes. On AMD and
+ * sm_90 few columns, or the few that are left, have a smaller tile of their own
+ * (few_columns.h), and so have up to GGUF_FINE_COLUMNS columns in a grid that
+ * is as fine as its rows: a workgroup then takes its columns a tile after the
+ * other.
  */
 template <class F, int Rows, int Cols, int Passes>
 DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                  int nrows_x, int ncols_y, int nrows_y, int nrows_dst)
 {
-    constexpr int fine = Rows / GGUF_FEW_PARTS;
-    const bool is_fine = !KPK_NVIDIA && ncols_y <= GGUF_FINE_COLUMNS &&
-                         (i32)gridDim.x >= (nrows_x + fine - 1) / fine;
+    constexpr int fine = KPK_NVIDIA ? GGUF_FINE_ROWS : Rows / GGUF_FEW_PARTS;
+    const size_t y_stride = (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes;
+    const bool is_fine = ncols_y <= GGUF_FINE_COLUMNS &&
+                         (i32)gridDim.x >= (nrows_x + fine - 1) / fine &&
+                         has_fine_tile<F>(vx, vy, y_stride);
     const int rows = is_fine ? fine : Rows;
     const MatMul m = {static_cast<const u8 *>(vx),
                       static_cast<const u8 *>(vy),
@@ -487,7 +508,7 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                       nrows_x,
                       ncols_y,
                       nrows_dst,
-                      (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes,
+                      y_stride,
                       (int)blockIdx.x * rows,
                       (int)blockIdx.y * Cols,
                       rows};

@@ -11,8 +11,10 @@ constexpr int few_tile_cols = 16;
  * bytes of all rows and columns to LDS as they are; two workgroups share a
  * multiprocessor, and one multiplies while the other waits. A warp takes 32
  * rows by up to 64 columns and unpacks its rows' quants straight into the
- * operands of mma. Few columns leave LDS for a second stage, which is on its
- * way while the first is multiplied.
+ * operands of mma. Where there are few columns, Split warps share the blocks of
+ * a stage, and add up their sums in the end: few rows then keep four warps
+ * busy, each row is unpacked once, and LDS has room for stages that are on
+ * their way.
  */
 template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
     static constexpr int x_stride = BulkRows<F, Blocks>::stride;
@@ -20,12 +22,12 @@ template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
 
     __attribute__((aligned(16))) u8 x[Rows * x_stride];
     __attribute__((aligned(16))) u8 y[Cols * y_stride];
-    __attribute__((aligned(8))) u64 arrived; /* counts threads and bytes */
 };
 
-template <class F, int Rows, int Cols> struct TileBulk {
-    static constexpr int lds_nbytes = 48 * 1024;
-    static constexpr int wanted = Cols <= few_tile_cols ? 2 : 1;
+template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
+    static constexpr int rows_of_tile = Rows, cols_of_tile = Cols;
+    static constexpr int lds_nbytes = 48 * 1024 - 64;
+    static constexpr int wanted = Split > 1 ? 2 : 1, most_slots = 4;
     /* in a stage, if there is LDS for them; K formats have 8 to a block */
     static constexpr int blocks =
         F::elems == 256 ||
@@ -37,19 +39,24 @@ template <class F, int Rows, int Cols> struct TileBulk {
     typedef TileBulkStage<F, Rows, Cols, blocks> Stage;
 
     static constexpr int slots =
-        wanted * sizeof(Stage) <= lds_nbytes ? wanted : 1;
+        Split == 1 ? 1 : min_of(lds_nbytes / (int)sizeof(Stage), most_slots);
 
     struct Lds {
-        Stage stages[slots];
+        union {
+            Stage stages[slots];
+            float part[Split > 1 ? Rows *Cols *Split : 1]; /* [result, warp] */
+        };
+        u64 arrived[slots]; /* count threads and bytes */
     };
 
     static constexpr int y_bytes = blocks * Q8_1::bytes;
     static constexpr int y_stride = Stage::y_stride;
     static constexpr int row_warps = Rows / 32;
-    static constexpr int warp_cols = Cols / (4 / row_warps);
+    static constexpr int warp_cols = Cols / (4 / (row_warps * Split));
     static constexpr int tiles = warp_cols / 8;
 
     static_assert(y_bytes % 16 == 0, "stages of columns are whole granules");
+    static_assert(Split == 1 || Split == 4, "one warp, or all");
 
     XRows rows;
     const u8 *y; /* aligned to 16, and column_bytes too */
@@ -57,7 +64,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
     int col0, ncols, nblocks; /* Q8_1 blocks of a row */
 
     /* brings a stage to LDS, each warp its part */
-    DEV_MEMBER void copy_stage(Stage &lds, int stage) const
+    DEV_MEMBER void copy_stage(Stage &lds, u64 *arrived, int stage) const
     {
         constexpr int each_rows = Rows / 4, each_cols = Cols / 4;
         const int warp = (int)threadIdx.y;
@@ -69,21 +76,19 @@ template <class F, int Rows, int Cols> struct TileBulk {
 
         rows.copy_end(lds.x, warp * each_rows, each_rows, stage, x_size);
         if (!elect_lane()) {
-            barrier_arrive(&lds.arrived);
+            barrier_arrive(arrived);
             return;
         }
 
         const u8 *column =
             y + (size_t)(col0 + first) * column_bytes + (size_t)stage * y_bytes;
         const u32 x_total = rows.template copy<each_rows>(
-            &lds.arrived, lds.x, warp * each_rows, stage, x_size);
+            arrived, lds.x, warp * each_rows, stage, x_size);
 
         _Pragma("unroll 8") for (int c = 0; c < cols;
                                  c++, column += column_bytes)
-            bulk_copy(&lds.arrived, lds.y + (first + c) * y_stride, column,
-                      y_size);
-        barrier_expect(&lds.arrived,
-                       x_total + (cols > 0 ? (u32)cols * y_size : 0));
+            bulk_copy(arrived, lds.y + (first + c) * y_stride, column, y_size);
+        barrier_expect(arrived, x_total + (cols > 0 ? (u32)cols * y_size : 0));
     }
 
     DEV_MEMBER void multiply_stage(float (&acc)[2][tiles][4], const Stage &lds,
@@ -102,18 +107,43 @@ template <class F, int Rows, int Cols> struct TileBulk {
         for (int i = 0; i < 2; i++)
             v.scale[i] =
                 reinterpret_cast<const u32 *>(columns + (2 * t + i) * y_stride);
-        add_products<F, F::tile_bias, 2 * y_stride>(acc, v, count, t);
+        v.tiles = Split > 1 ? (ncols - col0 + 7) / 8 : tiles;
+        add_products<F, F::tile_bias, 2 * y_stride>(
+            acc, v, Split > 1 ? (int)threadIdx.y : 0, Split, count, t);
     }
 
     /* the first row and column of the warp's results in the tile */
     DEV_MEMBER int first_row() const
     {
-        return (int)threadIdx.y % row_warps * 32;
+        return Split > 1 ? 0 : (int)threadIdx.y % row_warps * 32;
     }
 
     DEV_MEMBER int first_col() const
     {
-        return (int)threadIdx.y / row_warps * warp_cols;
+        return Split > 1 ? 0 : (int)threadIdx.y / row_warps * warp_cols;
+    }
+
+    /* The sums of all warps, in each of them. The part of LDS is the stages',
+     * to which the copy engine will write again. */
+    static DEV_MEMBER void join(float *part, float (&acc)[2][tiles][4])
+    {
+        const int lane = (int)threadIdx.x, warp = (int)threadIdx.y;
+
+        __syncthreads();
+        UNROLL
+        for (int i = 0; i < 8 * tiles; i++)
+            part[(i * Split + warp) * 32 + lane] = acc[i / 4 % 2][i / 8][i % 4];
+        __syncthreads();
+        UNROLL
+        for (int i = 0; i < 8 * tiles; i++) {
+            float sum = 0;
+
+            UNROLL
+            for (int w = 0; w < Split; w++)
+                sum += part[(i * Split + w) * 32 + lane];
+            acc[i / 4 % 2][i / 8][i % 4] = sum;
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
 
     static DEV_MEMBER void begin(Lds &lds)
@@ -121,7 +151,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
         if (threadIdx.x == 0 && threadIdx.y == 0) {
             UNROLL
             for (int i = 0; i < slots; i++)
-                barrier_init(&lds.stages[i].arrived, 128);
+                barrier_init(&lds.arrived[i], 128);
         }
         __syncthreads();
     }
@@ -148,7 +178,7 @@ template <class F, int Rows, int Cols> struct TileBulk {
             const int slot = (done + stage) % slots;
 
             if (stage < stages)
-                copy_stage(lds.stages[slot], stage);
+                copy_stage(lds.stages[slot], &lds.arrived[slot], stage);
         };
 
         if (done > 0)
@@ -157,14 +187,16 @@ template <class F, int Rows, int Cols> struct TileBulk {
             fill(stage);
         NO_UNROLL
         for (int stage = 0; stage < stages; stage++) {
-            Stage &now = lds.stages[(done + stage) % slots];
+            const int slot = (done + stage) % slots;
 
             if (stage > 0)
                 __syncthreads(); /* the stage before is read */
             fill(stage + slots - 1);
-            barrier_wait(&now.arrived, (u32)((done + stage) / slots));
-            multiply_stage(acc, now, stage);
+            barrier_wait(&lds.arrived[slot], (u32)((done + stage) / slots));
+            multiply_stage(acc, lds.stages[slot], stage);
         }
+        if constexpr (Split > 1)
+            join(lds.part, acc);
         if constexpr (F::tile_bias == Bias::stored_sum) {
             float zeros = 0;
 
@@ -183,7 +215,9 @@ template <class F, int Rows, int Cols> struct TileBulk {
                 const int row = rows.row0 + first_row() + 8 * (i / 2) + g;
                 const int col = col0 + first_col() + 8 * n + 2 * t + i % 2;
 
-                if (row < rows.nrows && col < ncols)
+                /* of a split tile each warp stores a part */
+                if ((Split == 1 || i % Split == (int)threadIdx.y) &&
+                    row < rows.nrows && col < ncols)
                     dst[(size_t)col * (size_t)dst_stride + (size_t)row] =
                         acc[i / 4][n][i % 4];
             }

@@ -1,4 +1,4 @@
-/* column_chunk.h - a column times chunks of many rows, in few instructions */
+/* column_chunk.h - a lane's part of columns times the same part of rows */
 #pragma once
 
 #include "gguf/codes.h"
@@ -7,37 +7,119 @@
 #include "quantized/chunk_dot.h"
 
 /*
- * A product with one column spends most instructions on unpacking quants to
- * bytes. Here quants stay in place: a mask takes the nibbles, pairs of bits or
- * single bits of a word, dp4a multiplies them, and the power of two of their
- * place goes into the column's scale, once for all rows. The sums stay below
- * 2^24, so the result is as exact as add_product()'s.
+ * A lane has `span` neighbouring chunks of each of N columns in registers, and
+ * multiplies them with the same chunks of many rows in LDS. `lanes` lanes share
+ * a block of F.
  *
- *   mask    for a block's address. Unaligned blocks are read as whole words.
- *           The lane's number tells which bytes count, because every row and
- *           the warp's first block are aligned to 4.
- *   read()  the column's Q8_1 blocks that the format's block is multiplied with
- *   add()   acc plus the product of the lane's chunk of a row in LDS
+ *   read()  the columns' Q8_1 blocks that the format's block is multiplied
+ *           with; they are `step` words apart, the lane is number `lane` of its
+ *           block
+ *   add()   to acc[column] the products with a block of a row
+ *
+ * There are two ways to multiply. LaneChunks unpacks a row's chunk once for all
+ * columns. With one or two columns most instructions would be spent on that. So
+ * InPlace, for formats where it saves any, leaves quants in place: a mask takes
+ * the nibbles, pairs of bits or single bits of a word, dp4a multiplies them,
+ * and the power of two of their place goes into the column's scale, once for
+ * all rows. The sums stay below 2^24, so the result is as exact.
  */
-/* Q8_0 has nothing to unpack. */
-template <class F> struct ColumnChunk {
-    static constexpr u32 mask = ~0u;
+template <class F, int N, int Span> struct LaneChunks {
+    typedef typename ForVec<F>::type Form;
+    static constexpr int span = Span, lanes = F::chunks / Span;
 
-    Activations a;
+    Activations a[N][Span];
 
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
+    DEV_MEMBER void read(const u32 *blocks, int step, int lane)
     {
-        a = read_activations<F>(blocks, chunk);
+        UNROLL
+        for (int i = 0; i < N * Span; i++)
+            a[i / Span][i % Span] = read_activations<Form>(
+                blocks + i / Span * step, Span * lane + i % Span);
+        if constexpr (Span == 2)
+            UNROLL
+        for (int i = 0; i < 2 * N; i++) /* a group's in both chunks */
+            a[i / 2][0].s[i % 2] += a[i / 2][1].s[i % 2];
     }
 
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
+    DEV_MEMBER void add(float *acc, const u8 *block, int lane) const
     {
-        return add_product<F>(
-            acc,
-            F::unpack(F::template load<BlockPlace::lds>(block, chunk), chunk),
-            a);
+        Chunk c[Span];
+
+        UNROLL
+        for (int i = 0; i < Span; i++)
+            c[i] = Form::unpack(
+                Form::template load<BlockPlace::lds>(block, Span * lane + i),
+                Span * lane + i);
+        UNROLL
+        for (int col = 0; col < N; col++) {
+            if constexpr (Span == 1) {
+                acc[col] = add_product<Form>(acc[col], c[0], a[col][0]);
+            } else {
+                const Activations &y = a[col][0];
+
+                static_assert(F::scale_width == 32, "the chunks share scales");
+                UNROLL
+                for (int g = 0; g < 2; g++) {
+                    int sum = 0;
+
+                    UNROLL
+                    for (int i = 0; i < 8; i++)
+                        sum = dot4(c[i / 4].q[4 * g + i % 4],
+                                   a[col][i / 4].q[4 * g + i % 4], sum);
+                    acc[col] =
+                        fmaf(c[0].scale[g], y.d[g] * (float)sum, acc[col]);
+                    acc[col] = fmaf(c[0].bias[g], y.s[g], acc[col]);
+                }
+            }
+        }
     }
 };
+
+/* A column in place: read() and add() as above, of one column. */
+template <class F> struct InPlace {
+    static constexpr int span = 0; /* the format has none */
+};
+
+template <class F, int N> struct LaneColumns {
+    static constexpr int span = InPlace<F>::span, lanes = F::chunks / span;
+
+    InPlace<F> column[N];
+
+    DEV_MEMBER void read(const u32 *blocks, int step, int lane)
+    {
+        UNROLL
+        for (int col = 0; col < N; col++)
+            column[col].read(blocks + col * step, lane);
+    }
+
+    DEV_MEMBER void add(float *acc, const u8 *block, int lane) const
+    {
+        UNROLL
+        for (int col = 0; col < N; col++)
+            acc[col] = column[col].add(acc[col], block, lane);
+    }
+};
+
+/* The span of 64 weights a lane: what a chunk costs besides its quants is paid
+ * half as often. */
+template <class F> constexpr int wide_span = 1;
+template <> inline constexpr int wide_span<Q4_K> = 2;
+template <> inline constexpr int wide_span<Q5_K> = 2;
+
+template <bool Take, class A, class B> struct TypeIf {
+    typedef A type;
+};
+template <class A, class B> struct TypeIf<false, A, B> {
+    typedef B type;
+};
+
+/* The lane's columns: in place for up to `Few` columns, if that has no span
+ * above Span. */
+template <class F, int N, int Few, int Span>
+using ColumnsOf = typename TypeIf<
+    (N <= Few && InPlace<F>::span > 0 && InPlace<F>::span <= Span),
+    LaneColumns<F, N>,
+    LaneChunks<F, N, (N <= Few && Span > 1 ? wide_span<F> : 1)>>::type;
 
 /* c plus the four products of bytes of a, 0 to 255, with signed ones of b */
 DEV int dot4_unsigned(u32 a, u32 b, int c)
@@ -57,94 +139,29 @@ DEV int masked_dot(const Words<4> &w, u32 mask, const u32 *q, int c)
     return c;
 }
 
-/* N words from an aligned address on, or from two or four bytes behind it: pick
- * is __byte_perm()'s selector. */
-template <int N> DEV Words<N> picked_words(const u8 *aligned, u32 pick)
-{
-    const u32 *p = reinterpret_cast<const u32 *>(aligned);
-    Words<N> r;
-    u32 w = p[0];
-
-    UNROLL
-    for (int i = 0; i < N; i++) {
-        const u32 next = p[i + 1];
-
-        r.w[i] = __byte_perm(w, next, pick);
-        w = next;
-    }
-    return r;
-}
-
-/* whether the lane's block begins in the middle of a word: every second does */
-template <class F> DEV bool is_odd_block()
-{
-    static_assert(F::bytes % 4 == 2, "of blocks that are not aligned");
-    return (threadIdx.x & F::chunks) != 0;
-}
-
-/* ---- nibbles, 32 elements: the high ones count 16 times ---- */
-
-template <class F> struct NibblesChunk {
-    static constexpr u32 mask = ~3u;
+/* ---- five bits, 32 elements ----
+ *
+ * High nibbles count 16 times. Bit e of a word of fifth bits belongs to element
+ * e. A mask takes every eighth bit, so the column's bytes are put in the same
+ * order. Sums are 16 times the products.
+ */
+template <class F> struct FiveBits {
+    static constexpr int span = 1;
 
     Activations a;
-
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
-    {
-        a = read_activations<F>(blocks, chunk);
-        a.d[0] *= 0x1p-4f;
-    }
-
-    DEV_MEMBER int dot(const Words<4> &w) const
-    {
-        const int low = masked_dot(w, 0x0f0f0f0fu, a.q, 0);
-
-        return masked_dot(w, 0xf0f0f0f0u, a.q + 4, 16 * low);
-    }
-};
-
-template <> struct ColumnChunk<Q4_0> : NibblesChunk<Q4_0> {
-    DEV_MEMBER float add(float acc, const u8 *block, int) const
-    {
-        const bool odd = is_odd_block<Q4_0>();
-        const u32 first = *reinterpret_cast<const u32 *>(block);
-        const float d = half_to_float(odd ? first >> 16 : first);
-
-        return fmaf(
-            d,
-            fmaf(a.d[0],
-                 (float)dot(picked_words<4>(block, odd ? 0x7654u : 0x5432u)),
-                 a.s[0]),
-            acc);
-    }
-};
-
-template <> struct ColumnChunk<Q4_1> : NibblesChunk<Q4_1> {
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
-    {
-        const auto r = Q4_1::load<BlockPlace::lds>(block, chunk);
-
-        acc = fmaf(half_to_float(r.dm), a.d[0] * (float)dot(r.qs), acc);
-        return fmaf(half_to_float(r.dm >> 16), a.s[0], acc);
-    }
-};
-
-/*
- * The fifth bits of 32 elements: bit e belongs to element e. A mask takes every
- * eighth bit, so the column's bytes are put in the same order. dot() gives 128
- * times the products.
- */
-struct FifthBits {
     u32 by_bit[8];
 
-    DEV_MEMBER void read(const u32 (&q)[8])
+    DEV_MEMBER void read(const u32 *blocks, int lane)
     {
+        a = read_activations<F>(blocks, lane);
+        a.d[0] *= 0x1p-4f;
         UNROLL
         for (int i = 0; i < 2; i++) { /* transposes four words of bytes */
-            const u32 ab[2] = {__byte_perm(q[i], q[2 + i], 0x5140),
-                               __byte_perm(q[i], q[2 + i], 0x7362)};
-            const u32 cd[2] = {__byte_perm(q[4 + i], q[6 + i], 0x5140),
-                               __byte_perm(q[4 + i], q[6 + i], 0x7362)};
+            const u32 *q = a.q + i;
+            const u32 ab[2] = {__byte_perm(q[0], q[2], 0x5140),
+                               __byte_perm(q[0], q[2], 0x7362)};
+            const u32 cd[2] = {__byte_perm(q[4], q[6], 0x5140),
+                               __byte_perm(q[4], q[6], 0x7362)};
 
             UNROLL
             for (int j = 0; j < 4; j++)
@@ -153,259 +170,199 @@ struct FifthBits {
         }
     }
 
-    DEV_MEMBER int dot(u32 high) const
+    DEV_MEMBER float sum(const u32 *nibbles, u32 fifth) const
     {
-        int sum = 0;
+        const Words<4> w = {{nibbles[0], nibbles[1], nibbles[2], nibbles[3]}};
+        const int low = masked_dot(w, 0x0f0f0f0fu, a.q, 0);
+        int high = 0; /* 128 times */
 
         /* shifted by a multiplication: that unit has less to do */
         UNROLL
         for (int i = 0; i < 8; i++)
-            sum =
-                dot4_unsigned(high * (128u >> i) & 0x80808080u, by_bit[i], sum);
-        return sum;
+            high = dot4_unsigned(fifth * (128u >> i) & 0x80808080u, by_bit[i],
+                                 high);
+        return (float)(masked_dot(w, 0xf0f0f0f0u, a.q + 4, 16 * low) +
+                       2 * high);
     }
 };
 
-template <class F> struct FiveBitsChunk : NibblesChunk<F> {
-    FifthBits fifth;
-
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
+template <> struct InPlace<Q5_0> : FiveBits<Q5_0> {
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
     {
-        NibblesChunk<F>::read(blocks, chunk);
-        fifth.read(this->a.q);
-    }
+        const auto r = Q5_0::load<BlockPlace::lds>(block, lane);
+        const u32 *w = r.words.w;
 
-    DEV_MEMBER float sum(const Words<4> &low, u32 high) const
-    {
-        return (float)(this->dot(low) + 2 * fifth.dot(high));
+        return fmaf(half_to_float(r.half),
+                    fmaf(a.d[0], sum(w + 1, w[0]), a.s[0]), acc);
     }
 };
 
-template <> struct ColumnChunk<Q5_0> : FiveBitsChunk<Q5_0> {
-    DEV_MEMBER float add(float acc, const u8 *block, int) const
+template <> struct InPlace<Q5_1> : FiveBits<Q5_1> {
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
     {
-        const bool odd = is_odd_block<Q5_0>();
-        const u32 first = *reinterpret_cast<const u32 *>(block);
-        const float d = half_to_float(odd ? first >> 16 : first);
-        const Words<5> w = picked_words<5>(block, odd ? 0x7654u : 0x5432u);
-        const Words<4> low = {{w.w[1], w.w[2], w.w[3], w.w[4]}};
-
-        return fmaf(d, fmaf(a.d[0], sum(low, w.w[0]), a.s[0]), acc);
-    }
-};
-
-template <> struct ColumnChunk<Q5_1> : FiveBitsChunk<Q5_1> {
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
-    {
-        const auto r = Q5_1::load<BlockPlace::lds>(block, chunk);
+        const auto r = Q5_1::load<BlockPlace::lds>(block, lane);
         const u32 *w = r.all.w;
-        const Words<4> low = {{w[2], w[3], w[4], w[5]}};
 
-        acc = fmaf(half_to_float(w[0]), a.d[0] * sum(low, w[1]), acc);
+        acc = fmaf(half_to_float(w[0]), a.d[0] * sum(w + 2, w[1]), acc);
         return fmaf(half_to_float(w[0] >> 16), a.s[0], acc);
     }
 };
 
-/* ---- 256 elements ---- */
+/* ---- pairs of bits, 256 elements: 64 weights a lane ----
+ *
+ * A lane has the weights that share most: in Q2_K two Q8_1 blocks, whose scales
+ * are one word; in Q3_K halves of four Q8_1 blocks, all that 16 bytes hold.
+ */
 
-template <> struct ColumnChunk<Q2_K> {
-    static constexpr u32 mask = ~0u;
+/* A number that the compiler keeps: it would work it out anew for each row. */
+DEV u32 kept(u32 x)
+{
+    asm("" : "+r"(x));
+    return x;
+}
 
-    Activations a;
-    u32 pairs; /* mask of the first group's pairs */
+/* the sum of four words of signed bytes */
+DEV int sum_of_bytes(const u32 *q)
+{
+    int sum = 0;
 
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        sum = dot4(q[i], 0x01010101u, sum);
+    return sum;
+}
+
+template <> struct InPlace<Q2_K> {
+    static constexpr int span = 2;
+
+    u32 q[16];
+    u32 sums[2]; /* sums of a Q8_1 block's quants, 16 bits a half */
+    float d[2], d_min[2];
+    u32 pairs;         /* mask of the first block's pairs */
+    u32 quants, scale; /* offsets in the format's block */
+
+    DEV_MEMBER void read(const u32 *blocks, int lane)
     {
-        const bool upper = (chunk & 2) != 0;
+        const bool upper = (lane & 1) != 0;
 
-        a = read_activations<Q2_K>(blocks, chunk);
+        quants = kept(16 + 32 * ((u32)lane >> 1));
+        scale = kept(4 * (u32)lane);
         pairs = 0x03030303u << (upper ? 4 : 0);
-        a.d[0] *= upper ? 0x1p-4f : 1.0f;
-        a.d[1] *= upper ? 0x1p-6f : 0x1p-2f;
-    }
-
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
-    {
-        const auto r = Q2_K::load<BlockPlace::lds>(block, chunk);
-        const int dot[2] = {masked_dot(r.qs, pairs, a.q, 0),
-                            masked_dot(r.qs, pairs << 2, a.q + 4, 0)};
-        const u32 sc = r.sc & 0x0f0f0f0fu, mn = r.sc >> 4 & 0x0f0f0f0fu;
-        const float sum = fmaf(a.d[1], (float)((int)(sc >> 16 & 255) * dot[1]),
-                               a.d[0] * (float)((int)(sc & 255) * dot[0]));
-        const float bias =
-            fmaf(a.s[1], (float)(mn >> 16 & 255), a.s[0] * (float)(mn & 255));
-
-        acc = fmaf(half_to_float(r.dm), sum, acc);
-        return fmaf(-half_to_float(r.dm >> 16), bias, acc);
-    }
-};
-
-/* 64 times the sums */
-template <> struct ColumnChunk<Q3_K> {
-    static constexpr u32 mask = ~3u;
-
-    Activations a;
-    u32 pairs, bits; /* masks for the first group */
-    int of_pair, of_bit;
-
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
-    {
-        const int at = 2 * (chunk & 2), bit = chunk & 6;
-
-        a = read_activations<Q3_K>(blocks, chunk);
-        pairs = 0x03030303u << at;
-        bits = 0x01010101u << bit;
-        of_pair = 64 >> at;
-        of_bit = 4 * 64 >> bit;
         UNROLL
         for (int g = 0; g < 2; g++) {
-            a.start[g] = -4 * 64 * sum_of_quants(a, g);
-            a.d[g] *= 0x1p-6f;
+            const u32 *b = blocks + (2 * lane + g) * Q8_1::words;
+
+            UNROLL
+            for (int i = 0; i < 8; i++)
+                q[8 * g + i] = b[1 + i];
+            sums[g] = __byte_perm((u32)sum_of_bytes(q + 8 * g),
+                                  (u32)sum_of_bytes(q + 8 * g + 4), 0x5410);
+            d_min[g] = -half_to_float(b[0]);
+            d[g] = d_min[g] * (upper ? -0x1p-4f : -1.0f) / (float)(1 << 2 * g);
         }
     }
 
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
     {
-        const bool odd = is_odd_block<Q3_K>();
-        const u32 pick = odd ? 0x5432u : 0x3210u;
-        const Words<4> low = picked_words<4>(
-            block + 32 + 32 * (chunk >> 2) + 16 * (chunk & 1), pick);
-        const Words<4> high = picked_words<4>(block + 16 * (chunk & 1), pick);
-        const u32 sc_low =
-            picked_words<1>(block + 96 + 4 * (chunk >> 1 & 1), pick).w[0];
-        const u32 sc_high = picked_words<1>(block + 104, pick).w[0];
-        const float d = half_to_float(load_u16(block + 108 + (odd ? 2 : 0)));
-        /* scales of both groups, in bytes 0 and 2 */
-        const u32 sc =
-            (sc_low >> (8 * (chunk & 1) + 4 * (chunk >> 2)) & 0x000f000fu) |
-            (sc_high >> (8 * (chunk & 1) + (chunk & 6)) & 0x00030003u) << 4;
-        const int dot[2] = {
-            masked_dot(low, pairs, a.q, 0) * of_pair +
-                (masked_dot(high, bits, a.q, 0) * of_bit + a.start[0]),
-            masked_dot(low, pairs << 2, a.q + 4, 0) * (of_pair / 4) +
-                (masked_dot(high, bits << 1, a.q + 4, 0) * (of_bit / 2) +
-                 a.start[1])};
+        const Words<4> w[2] = {
+            load_words<4, Access::word>(block + quants),
+            load_words<4, Access::word>(block + quants + 16)};
+        const u32 scales = load_word<Access::word>(block + scale);
+        const u32 dm = load_word<Access::word>(block + 80);
+        const u32 sc = scales & 0x0f0f0f0fu, mn = scales >> 4 & 0x0f0f0f0fu;
+        int sum[2];
 
-        return fmaf(d,
-                    fmaf(a.d[1], (float)(((int)(sc >> 16 & 63) - 32) * dot[1]),
-                         a.d[0] * (float)(((int)(sc & 63) - 32) * dot[0])),
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            const u32 mask = pairs << (2 * g);
+
+            sum[g] = (int)(sc >> (16 * g) & 255) *
+                         masked_dot(w[0], mask, q + 8 * g, 0) +
+                     (int)(sc >> (16 * g + 8) & 255) *
+                         masked_dot(w[1], mask, q + 8 * g + 4, 0);
+        }
+        acc = fmaf(half_to_float(dm),
+                   fmaf(d[1], (float)sum[1], d[0] * (float)sum[0]), acc);
+        return fmaf(half_to_float(dm >> 16),
+                    fmaf(d_min[1], (float)__dp2a_hi((int)sums[1], (int)mn, 0),
+                         d_min[0] * (float)__dp2a_lo((int)sums[0], (int)mn, 0)),
                     acc);
     }
 };
 
-/* sc of the pairs of a chunk's two groups in bytes 0 and 1, mn in 2 and 3 */
-DEV u32 head_pairs(const KHead &h, int chunk)
+/* N words from an aligned address on, moved by `shift` bits */
+template <int N> DEV Words<N> shifted_words(const u8 *aligned, u32 shift)
 {
-    const u32 pick = chunk & 2 ? 0x7632u : 0x5410u;
-    const u32 first = __byte_perm(h.w.w[1], h.w.w[2], pick);
-    const u32 low = __byte_perm(h.w.w[3], h.w.w[3] >> 4, pick);
-    const u32 second = (low & 0x0f0f0f0fu) | (first >> 2 & ~0x0f0f0f0fu);
+    const u32 *p = reinterpret_cast<const u32 *>(aligned);
+    Words<N> r;
 
-    return (chunk < 4 ? first : second) & 0x3f3f3f3fu;
+    UNROLL
+    for (int i = 0; i < N; i++)
+        r.w[i] = __funnelshift_r(p[i], p[i + 1], shift);
+    return r;
 }
 
-DEV float add_with_head(float acc, const KHead &h, int chunk, int dot0,
-                        int dot1, const Activations &a)
-{
-    const u32 pairs = head_pairs(h, chunk);
-    const float sum = fmaf(a.d[1], (float)((int)(pairs >> 8 & 255) * dot1),
-                           a.d[0] * (float)((int)(pairs & 255) * dot0));
-    const float bias =
-        fmaf(a.s[1], (float)(pairs >> 24), a.s[0] * (float)(pairs >> 16 & 255));
+/* The sums of block t count 4^t times, its high bits 2^t times. Every second
+ * block of a row begins within a word. */
+template <> struct InPlace<Q3_K> {
+    static constexpr int span = 2, lanes = 4;
 
-    acc = fmaf(h.d(), sum, acc);
-    return fmaf(-h.dmin(), bias, acc);
-}
+    u32 q[16];
+    float d[4];
+    int sums[4];
+    u32 odd;                 /* where the block begins in its word */
+    u32 pairs, bits;         /* offsets of quants' bits in the block */
+    u32 shift, nibble, pick; /* shifts: quants, high bits, scales */
 
-template <> struct ColumnChunk<Q4_K> {
-    static constexpr u32 mask = ~0u;
-
-    Activations a;
-
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
+    DEV_MEMBER void read(const u32 *blocks, int lane)
     {
-        a = read_activations<Q4_K>(blocks, chunk);
-        a.d[1] *= 0x1p-4f;
+        const u32 upper = (u32)lane >> 1, half = (u32)lane & 1;
+
+        odd = kept(threadIdx.x / lanes % 2 * 2);
+        shift = kept(8 * odd);
+        nibble = kept(shift + 4 * upper);
+        pick = kept(nibble + 8 * half);
+        bits = kept(16 * half);
+        pairs = kept(bits + 32 + 32 * upper);
+        UNROLL
+        for (int t = 0; t < 4; t++) {
+            const u32 *b = blocks + (4 * upper + t) * Q8_1::words;
+
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                q[4 * t + i] = b[1 + 4 * half + i];
+            d[t] = half_to_float(b[0]) / (float)(1 << 2 * t);
+            /* for the 4 that quants are less */
+            sums[t] = -sum_of_bytes(q + 4 * t) * (1 << t);
+        }
     }
 
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
     {
-        const auto r = Q4_K::load<BlockPlace::lds>(block, chunk);
+        const u8 *aligned = block - odd;
+        const Words<4> low = shifted_words<4>(aligned + pairs, shift);
+        const Words<4> high = shifted_words<4>(aligned + bits, nibble);
+        const Words<3> packed = shifted_words<3>(aligned + 96, pick);
+        const u32 last = load_word<Access::word>(aligned + 108);
+        const u32 top = packed.w[2];
+        /* scales of two blocks to a word, 16 bits each */
+        const u32 sc[2] = {
+            (packed.w[0] & 0x000f000fu) | (top << 4 & 0x00300030u),
+            (packed.w[1] & 0x000f000fu) | (top << 2 & 0x00300030u)};
+        float sum = 0;
 
-        return add_with_head(acc, r.head, chunk,
-                             masked_dot(r.qs, 0x0f0f0f0fu, a.q, 0),
-                             masked_dot(r.qs, 0xf0f0f0f0u, a.q + 4, 0), a);
-    }
-};
+        UNROLL
+        for (int t = 0; t < 4; t++) {
+            const int h =
+                masked_dot(high, 0x01010101u << t, q + 4 * t, sums[t]);
+            const int dot = masked_dot(low, 0x03030303u << (2 * t), q + 4 * t,
+                                       h << (t + 2));
+            const u32 pair = sc[t / 2];
+            const int scale = (int)(t % 2 ? pair >> 16 : pair & 63) - 32;
 
-/* sums of the first group times 8, of the second group times 128 */
-template <> struct ColumnChunk<Q5_K> {
-    static constexpr u32 mask = ~0u;
-
-    Activations a;
-    u32 bits;
-    int of_bit;
-
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
-    {
-        a = read_activations<Q5_K>(blocks, chunk);
-        bits = 0x01010101u << (chunk & 6);
-        of_bit = 8 * 16 >> (chunk & 6);
-        a.d[0] *= 0x1p-3f;
-        a.d[1] *= 0x1p-7f;
-    }
-
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
-    {
-        const auto r = Q5_K::load<BlockPlace::lds>(block, chunk);
-        const int high[2] = {masked_dot(r.qh, bits, a.q, 0),
-                             masked_dot(r.qh, bits << 1, a.q + 4, 0)};
-        const int low[2] = {masked_dot(r.qs, 0x0f0f0f0fu, a.q, 0),
-                            masked_dot(r.qs, 0xf0f0f0f0u, a.q + 4, 0)};
-
-        return add_with_head(acc, r.head, chunk, high[0] * of_bit + 8 * low[0],
-                             high[1] * (8 * of_bit) + 8 * low[1], a);
-    }
-};
-
-/* 16 times the sums of the second group */
-template <> struct ColumnChunk<Q6_K> {
-    static constexpr u32 mask = ~3u;
-
-    Activations a;
-    u32 pairs; /* mask of the first group's pairs */
-    int of_pair;
-
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
-    {
-        a = read_activations<Q6_K>(blocks, chunk);
-        pairs = 0x03030303u << (chunk & 2);
-        of_pair = 16 >> (chunk & 2);
-        a.start[0] = -32 * sum_of_quants(a, 0);
-        a.start[1] = -32 * 16 * sum_of_quants(a, 1);
-        a.d[1] *= 0x1p-4f;
-    }
-
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
-    {
-        const bool odd = is_odd_block<Q6_K>();
-        const u32 pick = odd ? 0x5432u : 0x3210u;
-        const Words<4> low = picked_words<4>(block + 16 * chunk, pick);
-        const Words<4> high = picked_words<4>(
-            block + 128 + 32 * (chunk >> 2) + 16 * (chunk & 1), pick);
-        const u8 *start = block + (odd ? 2 : 0);
-        const i8 *sc = reinterpret_cast<const i8 *>(start + 192) +
-                       Q6_K::first_group(chunk);
-        const int dot[2] = {
-            masked_dot(high, pairs, a.q, 0) * of_pair +
-                masked_dot(low, 0x0f0f0f0fu, a.q, a.start[0]),
-            masked_dot(high, pairs << 4, a.q + 4, 0) * of_pair +
-                masked_dot(low, 0xf0f0f0f0u, a.q + 4, a.start[1])};
-
-        return fmaf(half_to_float(load_u16(start + 208)),
-                    fmaf(a.d[1], (float)(sc[Q6_K::group_step] * dot[1]),
-                         a.d[0] * (float)(sc[0] * dot[0])),
-                    acc);
+            sum = fmaf(d[t], (float)(scale * dot), sum);
+        }
+        return fmaf(half_to_float(last >> shift), sum, acc);
     }
 };
 
@@ -429,12 +386,14 @@ DEV u32 bytes_or_signs(u32 low, u32 high, u32 nibbles)
 }
 
 struct CodesColumn {
+    static constexpr int span = 1;
+
     u32 q[8]; /* words 2 i and 2 i + 1 for the low and high half of word i */
     float d;
 
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
+    DEV_MEMBER void read(const u32 *blocks, int lane)
     {
-        const u32 *b = blocks + chunk * Q8_1::words;
+        const u32 *b = blocks + lane * Q8_1::words;
 
         d = half_to_float(b[0]);
         UNROLL
@@ -486,97 +445,29 @@ struct CodesColumn {
     }
 };
 
-template <> struct ColumnChunk<IQ4_NL> : CodesColumn {
-    static constexpr u32 mask = ~3u;
-
-    DEV_MEMBER float add(float acc, const u8 *block, int) const
+template <> struct InPlace<IQ4_NL> : CodesColumn {
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
     {
-        const bool odd = is_odd_block<IQ4_NL>();
-        const u32 first = *reinterpret_cast<const u32 *>(block);
+        const auto r = IQ4_NL::load<BlockPlace::lds>(block, lane);
 
-        return fmaf(half_to_float(odd ? first >> 16 : first),
-                    iq4(picked_words<4>(block, odd ? 0x7654u : 0x5432u).w),
-                    acc);
+        return fmaf(half_to_float(r.half), iq4(r.words.w), acc);
     }
 };
 
-template <> struct ColumnChunk<IQ4_XS> : CodesColumn {
-    static constexpr u32 mask = ~0u;
-
-    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
+template <> struct InPlace<IQ4_XS> : CodesColumn {
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
     {
-        const auto r = IQ4_XS::load<BlockPlace::lds>(block, chunk);
+        const auto r = IQ4_XS::load<BlockPlace::lds>(block, lane);
 
-        return fmaf(IQ4_XS::scale(r.head, chunk), iq4(r.qs.w), acc);
+        return fmaf(IQ4_XS::scale(r.head, lane), iq4(r.qs.w), acc);
     }
 };
 
-/* Blocks have 17 bytes, so a block's offset in its word follows from the lane's
- * number, as it does for blocks of even sizes. */
-template <> struct ColumnChunk<MXFP4> : CodesColumn {
-    static constexpr u32 mask = ~3u;
-
-    DEV_MEMBER float add(float acc, const u8 *block, int) const
+template <> struct InPlace<MXFP4> : CodesColumn {
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
     {
-        const u32 at = threadIdx.x & 3, quants = at + 1;
-        const u32 *p = reinterpret_cast<const u32 *>(block + (quants & ~3u));
-        const u32 last = p[4];
-        Words<4> w = {{p[0], p[1], p[2], p[3]}};
+        const auto r = MXFP4::load<BlockPlace::lds>(block, lane);
 
-        UNROLL
-        for (int i = 0; i < 4; i++)
-            w.w[i] = __funnelshift_r(w.w[i], i < 3 ? w.w[i + 1] : last,
-                                     8 * (quants & 3));
-        return fmaf(MXFP4::scale(block[at]), fp4(w.w), acc);
-    }
-};
-
-/* ---- several columns ----
- *
- * The columns' blocks are `step` words apart. A row's chunk is unpacked once
- * for all columns, which takes fewer instructions than masking quants in place
- * for each column. With Few, quants are masked in place, as for one column.
- */
-template <class F, int N, bool Few = N == 1> struct ColumnChunks {
-    static constexpr u32 mask = ColumnChunk<F>::mask;
-
-    ColumnChunk<F> column[N];
-
-    DEV_MEMBER void read(const u32 *blocks, int step, int chunk)
-    {
-        UNROLL
-        for (int col = 0; col < N; col++)
-            column[col].read(blocks + col * step, chunk);
-    }
-
-    /* to acc[col] */
-    DEV_MEMBER void add(float *acc, const u8 *block, int chunk) const
-    {
-        UNROLL
-        for (int col = 0; col < N; col++)
-            acc[col] = column[col].add(acc[col], block, chunk);
-    }
-};
-
-template <class F, int N> struct ColumnChunks<F, N, false> {
-    static constexpr u32 mask = ~0u;
-
-    Activations a[N];
-
-    DEV_MEMBER void read(const u32 *blocks, int step, int chunk)
-    {
-        UNROLL
-        for (int col = 0; col < N; col++)
-            a[col] = read_activations<F>(blocks + col * step, chunk);
-    }
-
-    DEV_MEMBER void add(float *acc, const u8 *block, int chunk) const
-    {
-        const Chunk c =
-            F::unpack(F::template load<BlockPlace::lds>(block, chunk), chunk);
-
-        UNROLL
-        for (int col = 0; col < N; col++)
-            acc[col] = add_product<F>(acc[col], c, a[col]);
+        return fmaf(MXFP4::scale(r.e), fp4(r.qs.w), acc);
     }
 };

@@ -4,7 +4,7 @@
 #include "gguf/block.h"
 #include "nvidia/copy/async_copy.h"
 #include "nvidia/copy/ring.h"
-#include "nvidia/mat_vec/chunk64.h"
+#include "nvidia/mat_vec/column_chunk.h"
 #include "nvidia/mat_vec/mat_vec_loop.h"
 
 /*
@@ -40,7 +40,8 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
 
     const Lds &lds;
     const u32 lane, warp;
-    typename F::Raw raw[own][Each];
+    typedef typename ForVec<F>::type Form;
+    typename Form::Raw raw[own][Each];
     u32 at[Each]; /* the lane's chunks */
     u32 total;    /* chunks of a row */
 
@@ -109,7 +110,7 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
                 const u32 row = min_of(row0 + row_of(r), (u32)m.nrows - 1);
                 const u8 *x = m.w + (size_t)row * ((u32)m.nblocks * F::bytes);
 
-                raw[r][i] = F::template load<BlockPlace::aligned>(
+                raw[r][i] = Form::template load<BlockPlace::aligned>(
                     x + at[i] / F::chunks * F::bytes, (int)(at[i] % F::chunks));
             }
         }
@@ -134,7 +135,7 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
 
             UNROLL
             for (int r = 0; r < own; r++) {
-                const Chunk c = F::unpack(raw[r][i], (int)chunk);
+                const Chunk c = Form::unpack(raw[r][i], (int)chunk);
 
                 UNROLL
                 for (int col = 0; col < N; col++) {
@@ -142,8 +143,8 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
                         reinterpret_cast<const u32 *>(lds.y[col]) +
                         (at[i] - chunk) * Q8_1::words;
                     float &old = sums[r * N + col];
-                    const float sum = add_product<F>(
-                        old, c, read_activations<F>(blocks, (int)chunk));
+                    const float sum = add_product<Form>(
+                        old, c, read_activations<Form>(blocks, (int)chunk));
 
                     old = is_there ? sum : old;
                 }
@@ -191,7 +192,8 @@ struct CopyFeed {
     struct Lds {
         __attribute__((aligned(16))) Stage stage[warps][Stages];
     };
-    typedef ColumnChunks<F, N, SamePlace && N == 1> Columns;
+    typedef ColumnsOf<F, N, 1, 1> Columns;
+    typedef typename ForVec<F>::type Form;
 
     const u32 lane, warp;
     const Stage *const stages; /* the warp's */
@@ -333,8 +335,7 @@ struct CopyFeed {
         const int chunk = (int)(lane % F::chunks);
         const u32 *of_columns = reinterpret_cast<const u32 *>(in.y) +
                                 (lane - (u32)chunk) * Q8_1::words;
-        const u8 *of_rows =
-            in.x + (lane / F::chunks * F::bytes & Columns::mask);
+        const u8 *of_rows = in.x + lane / F::chunks * F::bytes;
 
         if ((int)lane >= nblocks - step * blocks)
             return;
@@ -353,19 +354,19 @@ struct CopyFeed {
 
             UNROLL
             for (int r = 0; r < Rows; r++)
-                c[r] = F::unpack(
-                    F::template load<BlockPlace::lds>(
+                c[r] = Form::unpack(
+                    Form::template load<BlockPlace::lds>(
                         of_rows + r * x_stride + row_place_of(r, step), chunk),
                     chunk);
             UNROLL
             for (int col = 0; col < N; col++) {
-                const Activations a = read_activations<F>(
+                const Activations a = read_activations<Form>(
                     of_columns + col * (y_bytes / 4), chunk);
 
                 UNROLL
                 for (int r = 0; r < Rows; r++)
                     sums[r * N + col] =
-                        add_product<F>(sums[r * N + col], c[r], a);
+                        add_product<Form>(sums[r * N + col], c[r], a);
             }
         }
     }
@@ -389,7 +390,7 @@ struct CopyFeed {
  * Rows are aligned to 16, and so are the columns.
  */
 template <class F, int N, int Rows, int Stages> struct BulkFeed {
-    typedef WideColumns<F, N> Columns;
+    typedef ColumnsOf<F, N, 2, 2> Columns;
 
     static constexpr bool loops = true, on_lanes = true;
     static constexpr u32 warps = 4;
@@ -438,9 +439,9 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
           team(teams > 1 ? threadIdx.y / splits : 0), row(jobs.row0)
     {
         const u32 at = team * own * pass_bytes + slice * slice_bytes +
-                       (lane_of() / Columns::chunks * F::bytes & Columns::mask);
+                       lane_of() / Columns::lanes * F::bytes;
 
-        chunk = (int)(lane_of() % Columns::chunks);
+        chunk = (int)(lane_of() % Columns::lanes);
         in_row = Columns::span > 1 ? kept(at) : at;
         if (lane_of() == 0 && threadIdx.y == 0)
             lds.barriers.init(1, warps);

@@ -228,6 +228,7 @@ template <class F, int N, int Stages> struct MmaFeed {
                 in.y + min_of(2 * t + i, N - 1) * y_granules * 16);
         }
         v.quants = column_of(in);
+        v.tiles = 1;
         if constexpr (F::elems == 32) {
             if (left >= blocks) {
                 UNROLL

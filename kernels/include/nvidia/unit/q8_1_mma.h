@@ -22,10 +22,12 @@ constexpr float sum_start_as_float = 0x1.8p23f;
 
 /* Where a lane finds its operands: its rows, and among the first 8 columns the
  * one whose quants it loads and the two whose results it has. The next 8
- * columns lie TileStride words further. */
+ * columns lie TileStride words further. Only the first `tiles` of 8 columns are
+ * multiplied. */
 template <int M> struct BulkView {
     const u8 *row[2 * M];
     const u32 *quants, *scale[2];
+    int tiles;
 };
 
 /*
@@ -57,6 +59,9 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
     }
     UNROLL
     for (int n = 0; n < Tiles; n++) {
+        if (n > 0 && n >= v.tiles)
+            break;
+
         const u32 *quants = v.quants + n * TileStride + 9 * b;
         const u32 y[2] = {quants[1 + t], quants[5 + t]};
         float d[2], stored[2], minus_start[2];
@@ -138,19 +143,20 @@ DEV void redo_sums(float &sum, const M &m, int row, int col)
     }
 }
 
-/* Adds the products of the first `count` blocks, 8 where F's blocks are: then
- * two whose quants share bytes follow each other. */
+/* Adds the products of every step'th of the first `count` blocks; where F's
+ * blocks have 256 elements, of 8 blocks, two whose quants share bytes at a
+ * time. */
 template <class F, Bias B, int TileStride, int M, int Tiles>
 DEV void add_products(float (&acc)[M][Tiles][4], const BulkView<M> &v,
-                      int count, int t)
+                      int first, int step, int count, int t)
 {
     if constexpr (F::elems == 32) {
         NO_UNROLL
-        for (int b = 0; b < count; b++)
+        for (int b = first; b < count; b += step)
             add_block<F, B, TileStride>(acc, v, b, 0, t);
     } else {
         NO_UNROLL
-        for (int chunk = 0; chunk < F::chunks; chunk += 2) {
+        for (int chunk = 2 * first; chunk < F::chunks; chunk += 2 * step) {
             UNROLL
             for (int g = 0; g < 2; g++)
                 if (F::group_step == 1)
