@@ -48,7 +48,9 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
     };
     /* K in parts: without a rest, with one, of fewer blocks than parts; also in
      * grids as fine as tiles of few columns */
-    const size_t fine = rows / GGUF_FEW_PARTS;
+    const size_t fine = strncmp(t->target, "sm_", 3) == 0
+                            ? GGUF_FINE_ROWS
+                            : rows / GGUF_FEW_PARTS;
     const struct product_case few[] = {
         {"few", 2 * fine + 1, k ? 4 : 8, 16, GGUF_RANDOM, TAME},
         {"few", fine, k ? 7 : 13, 15, GGUF_RANDOM, HOSTILE},
@@ -60,6 +62,7 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
         {"few, none", 3, 0, 4, GGUF_RANDOM, TAME},
         {"two tiles", 2 * fine - 1, k ? 3 : 10, 20, GGUF_RANDOM, POISONED},
         {"most", fine + 1, k ? 1 : 5, GGUF_FINE_COLUMNS, GGUF_RANDOM, LARGE},
+        {"several stages", fine + 2, k ? 11 : 85, 41, GGUF_RANDOM, TAME},
     };
     static const double example[] = {347604,    888153.06,  1422216, 1944456,
                                      869780.69, 2483145,    4105096, 5675912,

@@ -32,13 +32,13 @@ enum Feed {
 /* What must be aligned to 16: matrix and columns, or all rows, too. */
 enum Aligned { nothing, matrix, rows };
 
-/* Who works. The last two make more than a job each. */
+/* Who works. A compact grid has fewer workgroups than a launch for all rows;
+ * all of them work, and each makes more than one job. */
 enum Workers {
-    own, /* the first workgroups; from a number of rows on one in every few,
-          * because the first would all be late */
-    few, /* a few on each multiprocessor: a number of tenths; all in a compact
-          * grid, which has fewer than a launch for all rows, of any number */
-    compact /* all, in a compact grid */
+    own, /* the first workgroups, a job each; from a number of rows on one in
+          * every few, because the first would all be late; no compact grid */
+    each_grid, /* the same, and in a compact grid all */
+    few        /* a few on each multiprocessor: a number of tenths */
 };
 
 template <class F> constexpr u64 bit_of = 0;
@@ -92,11 +92,8 @@ constexpr Row ways[] = {
     {1, 1, ~q8,       rows,      1, no_end,          0, any,       copies,    2, 3,    own,  never},
     {1, 1, of_256|q8, matrix, 3001, no_end,       1025, 2048,      registers, 4, 2,    own,  1},
     {1, 1, all,       matrix,    1, 1536,         4097, 8192,      registers, 1, 2,    own,  never},
-    {1, 1, all,       matrix,    1, no_end,          0, any,       copies,    4, 1,    own,  1},
-    {1, 1, all,       nothing,   1, no_end,          0, any,       plain,     4, 1,    own,  1},
-    /* compact grids that `few` does not take */
-    {1, 1, all,       matrix,    1, no_end,          0, any,       copies,    4, 1,    compact, never},
-    {1, 1, all,       nothing,   1, no_end,          0, any,       plain,     4, 1,    compact, never},
+    {1, 1, all,       matrix,    1, no_end,          0, any,       copies,    4, 1,    each_grid, 1},
+    {1, 1, all,       nothing,   1, no_end,          0, any,       plain,     4, 1,    each_grid, 1},
 
     {2, 4, all,       matrix,    1, 3000,            1, 1024,      registers, 4, 1,    own,  never},
     {2, 4, of_32,     matrix,    1, 3000,         1025, 2048,      registers, 4, 2,    own,  never},
@@ -182,7 +179,7 @@ template <class F, int N, int I> struct WayOf<F, N, I, copies> {
     typedef MatVecLoop<
         F, N,
         CopyFeed<F, N, ways[I].rows, ways[I].stages, ways[I].aligned == rows,
-                 ways[I].workers == compact>>
+                 ways[I].workers == each_grid>>
         type;
 };
 template <class F, int N, int I> struct WayOf<F, N, I, mma> {
@@ -278,10 +275,8 @@ template <class F, int N, int I> DEV bool takes(const Launch &l)
     } else if (w.most_rows != no_end) {
         fits &= l.all_rows <= w.most_rows;
     }
-    fits &= (l.irregular & (w.aligned == nothing ? is_compact
-                            : w.workers == few   ? 15
-                                                 : 31)) ==
-            (w.workers == compact ? is_compact : 0);
+    fits &= (l.irregular & ((w.aligned == nothing ? 0 : 15) |
+                            (w.workers == own ? is_compact : 0))) == 0;
     if (w.aligned == rows)
         fits &= !is_odd<F>(l.ncols);
     if (w.least_length > 0)
@@ -297,21 +292,29 @@ template <int Launched, int I>
 constexpr u32 apart =
     ways[I].rows / Launched > 2 ? ways[I].rows / Launched - 1 : 1;
 
+DEV bool is_compact_grid(const Launch &l)
+{
+    return (l.irregular & is_compact) != 0;
+}
+
 template <int I> DEV bool is_spread(const Launch &l)
 {
-    return ways[I].number != never && l.all_rows >= ways[I].number;
+    constexpr Row w = ways[I];
+
+    return w.number != never && l.all_rows >= w.number &&
+           (w.workers == own || !is_compact_grid(l));
 }
 
 template <int I> DEV u32 most_workers(const Launch &l)
 {
-    return ways[I].workers == few && (l.irregular & is_compact) == 0
+    return ways[I].workers == few && !is_compact_grid(l)
                ? multiprocessors() * ways[I].number / 10
                : gridDim.x;
 }
 
 template <int Launched, int I> DEV bool has_jobs(const Launch &l)
 {
-    if constexpr (ways[I].workers == own) {
+    if constexpr (ways[I].workers != few) {
         const bool all_work = !is_spread<I>(l);
         const bool works = blockIdx.x % apart<Launched, I> == 0;
 
@@ -337,16 +340,18 @@ template <int Launched, int I> DEV Jobs jobs_of(const Launch &l)
     u32 group = jobs.group;
 
     jobs.step = (u32)l.nrows; /* one job */
-    if constexpr (w.workers == own) {
+    if constexpr (w.workers != few) {
         constexpr u32 gap = apart<Launched, I>;
 
         if (gap > 1 && is_spread<I>(l))
             group /= gap;
+        if (w.workers == each_grid && is_compact_grid(l))
+            jobs.step = gridDim.x * w.rows;
     } else {
         const u32 groups = ((u32)l.nrows + w.rows - 1) / w.rows;
         u32 workers = min_of(groups, most_workers<I>(l));
 
-        if (w.workers == few && w.least_columns > 1) {
+        if (w.least_columns > 1) {
             const u32 rounds = (groups + workers - 1) / workers;
 
             workers = (groups + rounds - 1) / rounds; /* equal parts */
@@ -378,7 +383,7 @@ DEV void with_way(u8 *lds, const Launch &l, Make make)
             typedef typename WayOf<F, N, I>::type Way;
             const bool is_taken = takes<F, N, I>(l);
 
-            if (ways[I].workers != compact && ways[I].number != never)
+            if (ways[I].number != never)
                 leave_if(is_taken & !has_jobs<Launched, I>(l));
             if (is_taken) {
                 Way::run(*reinterpret_cast<typename Way::Lds *>(lds), make(),
