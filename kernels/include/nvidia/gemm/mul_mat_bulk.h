@@ -197,31 +197,27 @@ template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
         }
         if constexpr (Split > 1)
             join(lds.part, acc);
-        if constexpr (F::tile_bias == Bias::stored_sum) {
-            float zeros = 0;
 
-            UNROLL
-            for (int n = 0; n < tiles; n++) {
-                UNROLL
-                for (int i = 0; i < 8; i++)
-                    zeros = fmaf(acc[i / 4][n][i % 4], 0.0f, zeros);
-            }
-            finite &= zeros == 0;
-        }
+        float zeros = 0; /* a result that is not finite makes it a NaN */
+
         UNROLL
         for (int n = 0; n < tiles; n++) {
             UNROLL
             for (int i = 0; i < 8; i++) {
                 const int row = rows.row0 + first_row() + 8 * (i / 2) + g;
                 const int col = col0 + first_col() + 8 * n + 2 * t + i % 2;
+                const float sum = acc[i / 4][n][i % 4];
 
                 /* of a split tile each warp stores a part */
-                if ((Split == 1 || i % Split == (int)threadIdx.y) &&
-                    row < rows.nrows && col < ncols)
-                    dst[(size_t)col * (size_t)dst_stride + (size_t)row] =
-                        acc[i / 4][n][i % 4];
+                if ((Split > 1 && i % Split != (int)threadIdx.y) ||
+                    row >= rows.nrows || col >= ncols)
+                    continue;
+                dst[(size_t)col * (size_t)dst_stride + (size_t)row] = sum;
+                if constexpr (F::tile_bias == Bias::stored_sum)
+                    zeros = fmaf(sum, 0.0f, zeros);
             }
         }
+        finite &= zeros == 0;
         return done + stages;
     }
 };
