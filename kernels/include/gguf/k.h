@@ -455,6 +455,11 @@ struct Q6_K : KBlock {
         return (low4 & 0x0f0f0f0fu) | (high2 & 0x03030303u) << 4;
     }
 
+    DEV u32 quants(u32 low4, u32 high2)
+    {
+        return sub_bytes(raised(low4, high2), 0x20202020u);
+    }
+
     template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = even_access(P);
@@ -506,8 +511,7 @@ struct Q6_K : KBlock {
         int j = first_group(chunk) + g * group_step;
         float sc = (float)((i8)b[192 + j]);
 
-        return {sub_bytes(raised(w >> (4 * g), h >> ((chunk & 2) + 4 * g)),
-                          0x20202020u),
+        return {quants(w >> (4 * g), h >> ((chunk & 2) + 4 * g)),
                 half_to_float(load_u16(b + 208)) * sc, 0.0f};
     }
 };
