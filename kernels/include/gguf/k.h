@@ -449,15 +449,12 @@ struct Q6_K : KBlock {
         return 8 * (chunk >> 2) + (chunk & 3);
     }
 
-    /* quants + 32 */
-    DEV u32 raised(u32 low4, u32 high2)
+    /* Raised: without the -32 */
+    template <bool Raised = false> DEV u32 quants(u32 low4, u32 high2)
     {
-        return (low4 & 0x0f0f0f0fu) | (high2 & 0x03030303u) << 4;
-    }
+        const u32 q = (low4 & 0x0f0f0f0fu) | (high2 & 0x03030303u) << 4;
 
-    DEV u32 quants(u32 low4, u32 high2)
-    {
-        return sub_bytes(raised(low4, high2), 0x20202020u);
+        return Raised ? q : sub_bytes(q, 0x20202020u);
     }
 
     template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
@@ -472,8 +469,7 @@ struct Q6_K : KBlock {
             {(i8)(sc[0]), (i8)(sc[group_step])}};
     }
 
-    /* with quants 0 to 63 */
-    DEV Chunk unpack_raised(const Raw &r, int chunk)
+    template <bool Raised = false> DEV Chunk unpack(const Raw &r, int chunk)
     {
         Chunk c;
         float d = half_to_float(r.d);
@@ -487,19 +483,9 @@ struct Q6_K : KBlock {
         for (int i = 0; i < 4; i++) {
             u32 high2 = r.qh.w[i] >> (chunk & 2);
 
-            c.q[i] = raised(r.ql.w[i], high2);
-            c.q[i + 4] = raised(r.ql.w[i] >> 4, high2 >> 4);
+            c.q[i] = quants<Raised>(r.ql.w[i], high2);
+            c.q[i + 4] = quants<Raised>(r.ql.w[i] >> 4, high2 >> 4);
         }
-        return c;
-    }
-
-    DEV Chunk unpack(const Raw &r, int chunk)
-    {
-        Chunk c = unpack_raised(r, chunk);
-
-        UNROLL
-        for (int i = 0; i < 8; i++)
-            c.q[i] = sub_bytes(c.q[i], 0x20202020u);
         return c;
     }
 
@@ -523,7 +509,7 @@ struct Q6_K_raised : Q6_K {
 
     DEV Chunk unpack(const Raw &r, int chunk)
     {
-        return unpack_raised(r, chunk);
+        return Q6_K::unpack<true>(r, chunk);
     }
 };
 template <> struct ForVec<Q6_K> {
