@@ -64,10 +64,10 @@ static const struct tile {
 /* clang-format on */
 
 static void print_tile(const struct tile *t, const char *target, int rows,
-                       int min_columns)
+                       int min_rows, int min_columns)
 {
-    printf("mul_mat_%s,%s,32,4,rows,%d,0,0,columns,%d,0,%d\n", t->name, target,
-           rows, t->cols, min_columns);
+    printf("mul_mat_%s,%s,32,4,rows,%d,0,%d,columns,%d,0,%d\n", t->name, target,
+           rows, min_rows, t->cols, min_columns);
 }
 
 int main(void)
@@ -76,13 +76,14 @@ int main(void)
     for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
         const struct tile *t = &tiles[i];
 
-        print_tile(t, "gfx*", t->rows, GGUF_FINE_COLUMNS + 1);
-        print_tile(t, "gfx*", t->rows / GGUF_FEW_PARTS, 0);
+        print_tile(t, "gfx*", t->rows, 0, GGUF_FINE_COLUMNS + 1);
+        print_tile(t, "gfx*", t->rows / GGUF_FEW_PARTS, 0, 0);
         if (t->bytes % 2 == 0) {
-            print_tile(t, "sm_90", t->rows, GGUF_FINE_COLUMNS + 1);
-            print_tile(t, "sm_90", GGUF_FINE_ROWS, 0);
+            print_tile(t, "sm_90", t->rows, 0, 2 * GGUF_FINE_COLUMNS + 1);
+            print_tile(t, "sm_90", t->rows, 10000, 49); /* enough tiles */
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, 0, 0);
         }
-        print_tile(t, "", t->rows, 0);
+        print_tile(t, "", t->rows, 0, 0);
     }
     return ferror(stdout);
 }

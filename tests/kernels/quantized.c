@@ -62,6 +62,7 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
         {"few, none", 3, 0, 4, GGUF_RANDOM, TAME},
         {"two tiles", 2 * fine - 1, k ? 3 : 10, 20, GGUF_RANDOM, POISONED},
         {"most", fine + 1, k ? 1 : 5, GGUF_FINE_COLUMNS, GGUF_RANDOM, LARGE},
+        {"two columns of tiles", 2 * fine, k ? 3 : 20, 100, GGUF_RANDOM, TAME},
         {"several stages", fine + 2, k ? 11 : 85, 41, GGUF_RANDOM, TAME},
     };
     static const double example[] = {347604,    888153.06,  1422216, 1944456,

@@ -377,27 +377,34 @@ DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul &m, int cols)
 template <class F, int Rows, int Cols, int Passes>
 DEV bool mat_mul_tile(const MatMul &m)
 {
-    constexpr int each = Cols / Passes, fine = GGUF_FINE_COLUMNS;
-    typedef TileBulk<F, Rows, each> Bulk;
-    typedef TileBulk<F, GGUF_FINE_ROWS, fine, 4> Fine;
-    typedef TileBulk<F, GGUF_FINE_ROWS, few_tile_cols, 4> Few;
+    /* one pass of few columns, or two where all take 128 */
+    constexpr int each = Cols / Passes;
+    constexpr int most_few = few_tile_cols * (each > 64 ? 2 : 1);
+    typedef TileBulk<F, Rows, each> All;
+    typedef TileBulk<F, Rows, few_tile_cols> Few;
+    typedef TileBulk<F, GGUF_FINE_ROWS, 64, 4> FineAll;
+    typedef TileBulk<F, GGUF_FINE_ROWS, few_tile_cols, 4> FineFew;
     __shared__ union {
-        typename Bulk::Lds bulk;
-        typename Fine::Lds fine;
+        typename All::Lds all;
         typename Few::Lds few;
+        typename FineAll::Lds fine_all;
+        typename FineFew::Lds fine_few;
         TileLds<F, Rows, each> steps;
     } lds;
+    const int left = m.ncols - m.col0;
     bool finite = true;
 
     if (!has_fine_tile<F>(m.x, m.y, m.y_stride))
         finite = mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(
             lds.steps, m);
-    else if (m.ncols - m.col0 <= few_tile_cols)
-        finite = mat_mul_bulk<Few, F>(lds.few, m, Cols);
+    else if (m.rows < Rows && left <= few_tile_cols)
+        finite = mat_mul_bulk<FineFew, F>(lds.fine_few, m, Cols);
     else if (m.rows < Rows)
-        finite = mat_mul_bulk<Fine, F>(lds.fine, m, Cols);
+        finite = mat_mul_bulk<FineAll, F>(lds.fine_all, m, Cols);
+    else if (left <= most_few)
+        finite = mat_mul_bulk<Few, F>(lds.few, m, Cols);
     else
-        finite = mat_mul_bulk<Bulk, F>(lds.bulk, m, Cols);
+        finite = mat_mul_bulk<All, F>(lds.all, m, Cols);
     return all_are_finite<F>(lds.steps.x, finite);
 }
 #elif KPK_NVIDIA
@@ -497,7 +504,8 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
 {
     constexpr int fine = KPK_NVIDIA ? GGUF_FINE_ROWS : Rows / GGUF_FEW_PARTS;
     const size_t y_stride = (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes;
-    const bool is_fine = ncols_y <= GGUF_FINE_COLUMNS &&
+    constexpr int most = KPK_NVIDIA ? 2 * GGUF_FINE_COLUMNS : GGUF_FINE_COLUMNS;
+    const bool is_fine = ncols_y <= most &&
                          (i32)gridDim.x >= (nrows_x + fine - 1) / fine &&
                          has_fine_tile<F>(vx, vy, y_stride);
     const int rows = is_fine ? fine : Rows;

@@ -27,19 +27,21 @@ template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
 template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
     static constexpr int rows_of_tile = Rows, cols_of_tile = Cols;
     static constexpr int lds_nbytes = 48 * 1024 - 64;
-    static constexpr int wanted = Split > 1 ? 2 : 1, most_slots = 4;
+    static constexpr int wanted = Split > 1 || Cols <= few_tile_cols ? 2 : 1;
+    template <int Blocks>
+    static constexpr bool fits =
+        wanted * sizeof(TileBulkStage<F, Rows, Cols, Blocks>) <= lds_nbytes;
     /* in a stage, if there is LDS for them; K formats have 8 to a block */
-    static constexpr int blocks =
-        F::elems == 256 ||
-                wanted * sizeof(TileBulkStage<F, Rows, Cols, 8>) <= lds_nbytes
-            ? 8
-            : 4;
+    static constexpr int blocks = Split > 1 && Cols <= few_tile_cols &&fits<16>
+                                      ? 16
+                                  : F::elems == 256 || fits<8> ? 8
+                                                               : 4;
 
     typedef BulkRows<F, blocks> XRows;
     typedef TileBulkStage<F, Rows, Cols, blocks> Stage;
 
     static constexpr int slots =
-        Split == 1 ? 1 : min_of(lds_nbytes / (int)sizeof(Stage), most_slots);
+        min_of(lds_nbytes / (int)sizeof(Stage), Split > 1 ? 4 : wanted);
 
     struct Lds {
         union {
@@ -108,7 +110,7 @@ template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
             v.scale[i] =
                 reinterpret_cast<const u32 *>(columns + (2 * t + i) * y_stride);
         v.tiles = Split > 1 ? (ncols - col0 + 7) / 8 : tiles;
-        add_products<F, F::tile_bias, 2 * y_stride>(
+        add_products<F, F::tile_bias, 2 * y_stride, blocks>(
             acc, v, Split > 1 ? (int)threadIdx.y : 0, Split, count, t);
     }
 

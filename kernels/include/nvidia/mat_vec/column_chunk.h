@@ -11,79 +11,59 @@
  * multiplies them with the same chunks of many rows in LDS. `lanes` lanes share
  * a block of F.
  *
+ *   mask    for a block's address
  *   read()  the columns' Q8_1 blocks that the format's block is multiplied
  *           with; they are `step` words apart, the lane is number `lane` of its
  *           block
  *   add()   to acc[column] the products with a block of a row
  *
  * There are two ways to multiply. LaneChunks unpacks a row's chunk once for all
- * columns. With one or two columns most instructions would be spent on that. So
- * InPlace, for formats where it saves any, leaves quants in place: a mask takes
- * the nibbles, pairs of bits or single bits of a word, dp4a multiplies them,
- * and the power of two of their place goes into the column's scale, once for
- * all rows. The sums stay below 2^24, so the result is as exact.
+ * columns. With one or two columns most instructions would be spent on that, so
+ * InPlace leaves quants in place: a mask takes the nibbles, pairs of bits or
+ * single bits of a word, dp4a multiplies them, and the power of two of their
+ * place goes into the column's scale, once for all rows. The sums stay below
+ * 2^24, so the result is as exact. A lane with a span of two pays half as often
+ * for what a chunk costs besides its quants.
  */
-template <class F, int N, int Span> struct LaneChunks {
+template <class F, int N> struct LaneChunks {
     typedef typename ForVec<F>::type Form;
-    static constexpr int span = Span, lanes = F::chunks / Span;
+    static constexpr int span = 1, lanes = F::chunks;
+    static constexpr u32 mask = ~0u;
 
-    Activations a[N][Span];
+    Activations a[N];
 
     DEV_MEMBER void read(const u32 *blocks, int step, int lane)
     {
         UNROLL
-        for (int i = 0; i < N * Span; i++)
-            a[i / Span][i % Span] = read_activations<Form>(
-                blocks + i / Span * step, Span * lane + i % Span);
-        if constexpr (Span == 2)
-            UNROLL
-        for (int i = 0; i < 2 * N; i++) /* a group's in both chunks */
-            a[i / 2][0].s[i % 2] += a[i / 2][1].s[i % 2];
+        for (int col = 0; col < N; col++)
+            a[col] = read_activations<Form>(blocks + col * step, lane);
     }
 
     DEV_MEMBER void add(float *acc, const u8 *block, int lane) const
     {
-        Chunk c[Span];
+        const Chunk c = Form::unpack(
+            Form::template load<BlockPlace::lds>(block, lane), lane);
 
         UNROLL
-        for (int i = 0; i < Span; i++)
-            c[i] = Form::unpack(
-                Form::template load<BlockPlace::lds>(block, Span * lane + i),
-                Span * lane + i);
-        UNROLL
-        for (int col = 0; col < N; col++) {
-            if constexpr (Span == 1) {
-                acc[col] = add_product<Form>(acc[col], c[0], a[col][0]);
-            } else {
-                const Activations &y = a[col][0];
-
-                static_assert(F::scale_width == 32, "the chunks share scales");
-                UNROLL
-                for (int g = 0; g < 2; g++) {
-                    int sum = 0;
-
-                    UNROLL
-                    for (int i = 0; i < 8; i++)
-                        sum = dot4(c[i / 4].q[4 * g + i % 4],
-                                   a[col][i / 4].q[4 * g + i % 4], sum);
-                    acc[col] =
-                        fmaf(c[0].scale[g], y.d[g] * (float)sum, acc[col]);
-                    acc[col] = fmaf(c[0].bias[g], y.s[g], acc[col]);
-                }
-            }
-        }
+        for (int col = 0; col < N; col++)
+            acc[col] = add_product<Form>(acc[col], c, a[col]);
     }
 };
 
-/* A column in place: read() and add() as above, of one column. */
-template <class F> struct InPlace {
-    static constexpr int span = 0; /* the format has none */
+/*
+ * A column in place: mask, read() and add() as above, of one column. Most
+ * formats' blocks are not aligned to 4, but all rows are: which bytes of whole
+ * words count depends on the lane alone.
+ */
+template <class F, int Span> struct InPlace {
+    static constexpr bool is_there = false;
 };
 
-template <class F, int N> struct LaneColumns {
-    static constexpr int span = InPlace<F>::span, lanes = F::chunks / span;
+template <class F, int N, int Span> struct LaneColumns {
+    static constexpr int span = Span, lanes = F::chunks / span;
+    static constexpr u32 mask = InPlace<F, Span>::mask;
 
-    InPlace<F> column[N];
+    InPlace<F, Span> column[N];
 
     DEV_MEMBER void read(const u32 *blocks, int step, int lane)
     {
@@ -100,12 +80,6 @@ template <class F, int N> struct LaneColumns {
     }
 };
 
-/* The span of 64 weights a lane: what a chunk costs besides its quants is paid
- * half as often. */
-template <class F> constexpr int wide_span = 1;
-template <> inline constexpr int wide_span<Q4_K> = 2;
-template <> inline constexpr int wide_span<Q5_K> = 2;
-
 template <bool Take, class A, class B> struct TypeIf {
     typedef A type;
 };
@@ -113,13 +87,72 @@ template <class A, class B> struct TypeIf<false, A, B> {
     typedef B type;
 };
 
-/* The lane's columns: in place for up to `Few` columns, if that has no span
- * above Span. */
+/* up to Few columns in place, if F has that, with the widest span up to Span */
 template <class F, int N, int Few, int Span>
-using ColumnsOf = typename TypeIf<
-    (N <= Few && InPlace<F>::span > 0 && InPlace<F>::span <= Span),
-    LaneColumns<F, N>,
-    LaneChunks<F, N, (N <= Few && Span > 1 ? wide_span<F> : 1)>>::type;
+constexpr int span_in_place = N > Few                                ? 0
+                              : Span == 2 && InPlace<F, 2>::is_there ? 2
+                              : InPlace<F, 1>::is_there              ? 1
+                                                                     : 0;
+template <class F, int N, int Few, int Span>
+using ColumnsOf =
+    typename TypeIf<(span_in_place<F, N, Few, Span> > 0),
+                    LaneColumns<F, N,
+                                (span_in_place<F, N, Few, Span> > 0
+                                     ? span_in_place<F, N, Few, Span>
+                                     : 1)>,
+                    LaneChunks<F, N>>::type;
+
+struct IsInPlace {
+    static constexpr bool is_there = true;
+    static constexpr u32 mask = ~0u;
+};
+struct IsInWords {
+    static constexpr bool is_there = true;
+    static constexpr u32 mask = ~3u;
+};
+
+/* Where the block of lane number threadIdx.x, one of `lanes`, begins in its
+ * word: every second begins in the middle. */
+template <u32 lanes> DEV u32 odd_block()
+{
+    return threadIdx.x / lanes % 2 * 16; /* bits */
+}
+
+/* N words from an aligned address on, moved by `shift` bits */
+template <int N> DEV Words<N> shifted_words(const u8 *aligned, u32 shift)
+{
+    const u32 *p = reinterpret_cast<const u32 *>(aligned);
+    Words<N> r;
+    u32 w = p[0];
+
+    UNROLL
+    for (int i = 0; i < N; i++) {
+        const u32 next = p[i + 1];
+
+        r.w[i] = __funnelshift_r(w, next, shift);
+        w = next;
+    }
+    return r;
+}
+
+/* an f16 and N words of a block that begins in the aligned word of p */
+template <int N> DEV HalfWords<N> lane_half_words(const u8 *p)
+{
+    const u32 *a = reinterpret_cast<const u32 *>(p);
+    const bool odd = odd_block<1>() != 0;
+    HalfWords<N> r;
+    u32 w = a[0];
+
+    r.half = odd ? w >> 16 : w;
+    UNROLL
+    for (int i = 0; i < N; i++) {
+        const u32 next = a[i + 1];
+
+        r.words.w[i] = __byte_perm(w, next, odd ? 0x7654u : 0x5432u);
+        w = next;
+    }
+    return r;
+}
 
 /* c plus the four products of bytes of a, 0 to 255, with signed ones of b */
 DEV int dot4_unsigned(u32 a, u32 b, int c)
@@ -139,25 +172,39 @@ DEV int masked_dot(const Words<4> &w, u32 mask, const u32 *q, int c)
     return c;
 }
 
-/* ---- five bits, 32 elements ----
+/* ---- nibbles and fifth bits, 32 elements ----
  *
  * High nibbles count 16 times. Bit e of a word of fifth bits belongs to element
  * e. A mask takes every eighth bit, so the column's bytes are put in the same
- * order. Sums are 16 times the products.
+ * order.
  */
-template <class F> struct FiveBits {
-    static constexpr int span = 1;
-
+template <class F> struct NibblesInPlace : IsInWords {
     Activations a;
-    u32 by_bit[8];
 
     DEV_MEMBER void read(const u32 *blocks, int lane)
     {
         a = read_activations<F>(blocks, lane);
         a.d[0] *= 0x1p-4f;
+    }
+
+    DEV_MEMBER int dot(const u32 *nibbles) const
+    {
+        const Words<4> w = {{nibbles[0], nibbles[1], nibbles[2], nibbles[3]}};
+        const int low = masked_dot(w, 0x0f0f0f0fu, a.q, 0);
+
+        return masked_dot(w, 0xf0f0f0f0u, a.q + 4, 16 * low);
+    }
+};
+
+template <class F> struct FiveBitsInPlace : NibblesInPlace<F> {
+    u32 by_bit[8];
+
+    DEV_MEMBER void read(const u32 *blocks, int lane)
+    {
+        NibblesInPlace<F>::read(blocks, lane);
         UNROLL
         for (int i = 0; i < 2; i++) { /* transposes four words of bytes */
-            const u32 *q = a.q + i;
+            const u32 *q = this->a.q + i;
             const u32 ab[2] = {__byte_perm(q[0], q[2], 0x5140),
                                __byte_perm(q[0], q[2], 0x7362)};
             const u32 cd[2] = {__byte_perm(q[4], q[6], 0x5140),
@@ -170,48 +217,56 @@ template <class F> struct FiveBits {
         }
     }
 
-    DEV_MEMBER float sum(const u32 *nibbles, u32 fifth) const
+    /* the fifth bits, and behind them the nibbles */
+    DEV_MEMBER float sum(const u32 *w) const
     {
-        const Words<4> w = {{nibbles[0], nibbles[1], nibbles[2], nibbles[3]}};
-        const int low = masked_dot(w, 0x0f0f0f0fu, a.q, 0);
         int high = 0; /* 128 times */
 
         /* shifted by a multiplication: that unit has less to do */
         UNROLL
         for (int i = 0; i < 8; i++)
-            high = dot4_unsigned(fifth * (128u >> i) & 0x80808080u, by_bit[i],
+            high = dot4_unsigned(w[0] * (128u >> i) & 0x80808080u, by_bit[i],
                                  high);
-        return (float)(masked_dot(w, 0xf0f0f0f0u, a.q + 4, 16 * low) +
-                       2 * high);
+        return (float)(this->dot(w + 1) + 2 * high);
     }
 };
 
-template <> struct InPlace<Q5_0> : FiveBits<Q5_0> {
-    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
+template <> struct InPlace<Q4_0, 1> : NibblesInPlace<Q4_0> {
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
     {
-        const auto r = Q5_0::load<BlockPlace::lds>(block, lane);
-        const u32 *w = r.words.w;
+        const auto r = lane_half_words<4>(block);
 
         return fmaf(half_to_float(r.half),
-                    fmaf(a.d[0], sum(w + 1, w[0]), a.s[0]), acc);
+                    fmaf(a.d[0], (float)dot(r.words.w), a.s[0]), acc);
     }
 };
 
-template <> struct InPlace<Q5_1> : FiveBits<Q5_1> {
+template <> struct InPlace<Q5_0, 1> : FiveBitsInPlace<Q5_0> {
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
+    {
+        const auto r = lane_half_words<5>(block);
+
+        return fmaf(half_to_float(r.half), fmaf(a.d[0], sum(r.words.w), a.s[0]),
+                    acc);
+    }
+};
+
+template <> struct InPlace<Q5_1, 1> : FiveBitsInPlace<Q5_1> {
     DEV_MEMBER float add(float acc, const u8 *block, int lane) const
     {
         const auto r = Q5_1::load<BlockPlace::lds>(block, lane);
         const u32 *w = r.all.w;
 
-        acc = fmaf(half_to_float(w[0]), a.d[0] * sum(w + 2, w[1]), acc);
+        acc = fmaf(half_to_float(w[0]), a.d[0] * sum(w + 1), acc);
         return fmaf(half_to_float(w[0] >> 16), a.s[0], acc);
     }
 };
 
-/* ---- pairs of bits, 256 elements: 64 weights a lane ----
+/* ---- 256 elements ----
  *
- * A lane has the weights that share most: in Q2_K two Q8_1 blocks, whose scales
- * are one word; in Q3_K halves of four Q8_1 blocks, all that 16 bytes hold.
+ * Chunk Span * lane, and the next with a span of two: in Q2_K, Q4_K and Q5_K
+ * these are two whole Q8_1 blocks, which share their scales' words; in Q3_K
+ * halves of four, all that 16 bytes hold.
  */
 
 /* A number that the compiler keeps: it would work it out anew for each row. */
@@ -221,68 +276,87 @@ DEV u32 kept(u32 x)
     return x;
 }
 
-/* the sum of four words of signed bytes */
-DEV int sum_of_bytes(const u32 *q)
+/* the sum of N words of signed bytes */
+template <int N> DEV int sum_of_bytes(const u32 *q)
 {
     int sum = 0;
 
     UNROLL
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < N; i++)
         sum = dot4(q[i], 0x01010101u, sum);
     return sum;
 }
 
-template <> struct InPlace<Q2_K> {
-    static constexpr int span = 2;
-
-    u32 q[16];
-    u32 sums[2]; /* sums of a Q8_1 block's quants, 16 bits a half */
-    float d[2], d_min[2];
-    u32 pairs;         /* mask of the first block's pairs */
-    u32 quants, scale; /* offsets in the format's block */
+/* the chunks' part of their two Q8_1 blocks */
+template <int Span> struct TwoBlocks : IsInPlace {
+    u32 q[2][4 * Span];
+    float d[2];
 
     DEV_MEMBER void read(const u32 *blocks, int lane)
     {
-        const bool upper = (lane & 1) != 0;
+        const int chunk = Span * lane;
 
-        quants = kept(16 + 32 * ((u32)lane >> 1));
-        scale = kept(4 * (u32)lane);
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            const u32 *b = blocks + ((chunk & 6) + g) * Q8_1::words;
+
+            d[g] = half_to_float(b[0]);
+            UNROLL
+            for (int i = 0; i < 4 * Span; i++)
+                q[g][i] = b[1 + 4 * (chunk & 1) + i];
+        }
+    }
+};
+
+template <int Span> struct InPlace<Q2_K, Span> : TwoBlocks<Span> {
+    u32 sums[2]; /* sums of 16 quants, 16 bits each */
+    float d_min[2];
+    u32 pairs;                /* mask of the first block's pairs */
+    u32 quants, scale, shift; /* offsets in the format's block; bits */
+
+    DEV_MEMBER void read(const u32 *blocks, int lane)
+    {
+        const u32 chunk = Span * (u32)lane;
+        const bool upper = (chunk & 2) != 0;
+
+        TwoBlocks<Span>::read(blocks, lane);
+        quants = kept(16 + 32 * (chunk >> 2) + 16 * (chunk & 1));
+        scale = kept(4 * (chunk >> 1));
+        shift = 8 * (chunk & 1);
         pairs = 0x03030303u << (upper ? 4 : 0);
         UNROLL
         for (int g = 0; g < 2; g++) {
-            const u32 *b = blocks + (2 * lane + g) * Q8_1::words;
+            const u32 *q = this->q[g];
 
-            UNROLL
-            for (int i = 0; i < 8; i++)
-                q[8 * g + i] = b[1 + i];
-            sums[g] = __byte_perm((u32)sum_of_bytes(q + 8 * g),
-                                  (u32)sum_of_bytes(q + 8 * g + 4), 0x5410);
-            d_min[g] = -half_to_float(b[0]);
-            d[g] = d_min[g] * (upper ? -0x1p-4f : -1.0f) / (float)(1 << 2 * g);
+            sums[g] = (u32)sum_of_bytes<4>(q) & 0xffff;
+            if (Span == 2)
+                sums[g] |= (u32)sum_of_bytes<4>(q + 4 * (Span - 1)) << 16;
+            d_min[g] = -this->d[g];
+            this->d[g] *= (upper ? 0x1p-4f : 1.0f) / (float)(1 << 2 * g);
         }
     }
 
     DEV_MEMBER float add(float acc, const u8 *block, int) const
     {
-        const Words<4> w[2] = {
-            load_words<4, Access::word>(block + quants),
-            load_words<4, Access::word>(block + quants + 16)};
-        const u32 scales = load_word<Access::word>(block + scale);
+        const u32 scales =
+            load_word<Access::word>(block + scale) >> (Span == 2 ? 0 : shift);
         const u32 dm = load_word<Access::word>(block + 80);
         const u32 sc = scales & 0x0f0f0f0fu, mn = scales >> 4 & 0x0f0f0f0fu;
-        int sum[2];
+        int sum[2] = {0, 0};
 
         UNROLL
-        for (int g = 0; g < 2; g++) {
-            const u32 mask = pairs << (2 * g);
+        for (int i = 0; i < Span; i++) {
+            const auto w = load_words<4, Access::word>(block + quants + 16 * i);
 
-            sum[g] = (int)(sc >> (16 * g) & 255) *
-                         masked_dot(w[0], mask, q + 8 * g, 0) +
-                     (int)(sc >> (16 * g + 8) & 255) *
-                         masked_dot(w[1], mask, q + 8 * g + 4, 0);
+            UNROLL
+            for (int g = 0; g < 2; g++)
+                sum[g] +=
+                    (int)(sc >> (16 * g + 8 * i) & 255) *
+                    masked_dot(w, pairs << (2 * g), this->q[g] + 4 * i, 0);
         }
         acc = fmaf(half_to_float(dm),
-                   fmaf(d[1], (float)sum[1], d[0] * (float)sum[0]), acc);
+                   fmaf(this->d[1], (float)sum[1], this->d[0] * (float)sum[0]),
+                   acc);
         return fmaf(half_to_float(dm >> 16),
                     fmaf(d_min[1], (float)__dp2a_hi((int)sums[1], (int)mn, 0),
                          d_min[0] * (float)__dp2a_lo((int)sums[0], (int)mn, 0)),
@@ -290,79 +364,207 @@ template <> struct InPlace<Q2_K> {
     }
 };
 
-/* N words from an aligned address on, moved by `shift` bits */
-template <int N> DEV Words<N> shifted_words(const u8 *aligned, u32 shift)
-{
-    const u32 *p = reinterpret_cast<const u32 *>(aligned);
-    Words<N> r;
+/* The sums of block t count 4^t times, its high bits 2^t times. */
+template <int Span> struct InPlace<Q3_K, Span> : IsInWords {
+    static constexpr int lanes = Q3_K::chunks / Span;
 
-    UNROLL
-    for (int i = 0; i < N; i++)
-        r.w[i] = __funnelshift_r(p[i], p[i + 1], shift);
-    return r;
-}
-
-/* The sums of block t count 4^t times, its high bits 2^t times. Every second
- * block of a row begins within a word. */
-template <> struct InPlace<Q3_K> {
-    static constexpr int span = 2, lanes = 4;
-
-    u32 q[16];
-    float d[4];
-    int sums[4];
-    u32 odd;                 /* where the block begins in its word */
-    u32 pairs, bits;         /* offsets of quants' bits in the block */
-    u32 shift, nibble, pick; /* shifts: quants, high bits, scales */
+    u32 q[8 * Span];
+    float d[2 * Span];
+    int sums[2 * Span];
+    u32 pairs, bits, scales;      /* offsets in the format's block */
+    u32 shift, nibble, pick, top; /* shifts of these; of scales' high bits */
 
     DEV_MEMBER void read(const u32 *blocks, int lane)
     {
-        const u32 upper = (u32)lane >> 1, half = (u32)lane & 1;
+        const u32 chunk = Span * (u32)lane, upper = chunk >> 2;
+        const u32 half = Span == 2 ? (u32)lane & 1 : chunk & 1;
+        const u32 first = Span == 2 ? 0 : chunk & 2; /* block */
+        const u32 odd = odd_block<lanes>();
 
-        odd = kept(threadIdx.x / lanes % 2 * 2);
-        shift = kept(8 * odd);
-        nibble = kept(shift + 4 * upper);
-        pick = kept(nibble + 8 * half);
+        pairs = kept(32 + 32 * upper + 16 * half);
         bits = kept(16 * half);
-        pairs = kept(bits + 32 + 32 * upper);
+        scales = kept(96 + 2 * first);
+        shift = kept(odd + 2 * first);
+        nibble = kept(odd + 4 * upper + first);
+        pick = kept(odd + 4 * upper + 8 * half);
+        top = kept(pick + first);
         UNROLL
-        for (int t = 0; t < 4; t++) {
-            const u32 *b = blocks + (4 * upper + t) * Q8_1::words;
+        for (u32 t = 0; t < 2 * Span; t++) {
+            const u32 *b = blocks + (4 * upper + first + t) * Q8_1::words;
 
             UNROLL
             for (int i = 0; i < 4; i++)
                 q[4 * t + i] = b[1 + 4 * half + i];
             d[t] = half_to_float(b[0]) / (float)(1 << 2 * t);
             /* for the 4 that quants are less */
-            sums[t] = -sum_of_bytes(q + 4 * t) * (1 << t);
+            sums[t] = -sum_of_bytes<4>(q + 4 * t) * (1 << t);
         }
     }
 
     DEV_MEMBER float add(float acc, const u8 *block, int) const
     {
-        const u8 *aligned = block - odd;
-        const Words<4> low = shifted_words<4>(aligned + pairs, shift);
-        const Words<4> high = shifted_words<4>(aligned + bits, nibble);
-        const Words<3> packed = shifted_words<3>(aligned + 96, pick);
-        const u32 last = load_word<Access::word>(aligned + 108);
-        const u32 top = packed.w[2];
-        /* scales of two blocks to a word, 16 bits each */
-        const u32 sc[2] = {
-            (packed.w[0] & 0x000f000fu) | (top << 4 & 0x00300030u),
-            (packed.w[1] & 0x000f000fu) | (top << 2 & 0x00300030u)};
+        const auto low = shifted_words<4>(block + pairs, shift);
+        const auto high = shifted_words<4>(block + bits, nibble);
+        const auto packed = shifted_words<Span>(block + scales, pick);
+        const u32 tops = shifted_words<1>(block + 104, top).w[0];
+        const u32 last = load_word<Access::word>(block + 108);
         float sum = 0;
 
         UNROLL
-        for (int t = 0; t < 4; t++) {
+        for (int t = 0; t < 2 * Span; t++) {
             const int h =
                 masked_dot(high, 0x01010101u << t, q + 4 * t, sums[t]);
             const int dot = masked_dot(low, 0x03030303u << (2 * t), q + 4 * t,
                                        h << (t + 2));
-            const u32 pair = sc[t / 2];
-            const int scale = (int)(t % 2 ? pair >> 16 : pair & 63) - 32;
+            /* scales of two blocks to a word, 16 bits each */
+            const u32 two = (packed.w[t / 2] & 0x000f000fu) |
+                            (tops << (4 - t / 2 * 2) & 0x00300030u);
+            const int scale = (int)(t % 2 ? two >> 16 : two & 63) - 32;
 
-            sum = fmaf(d[t], (float)(scale * dot), sum);
+            sum = t == 0 ? d[t] * (float)(scale * dot)
+                         : fmaf(d[t], (float)(scale * dot), sum);
         }
-        return fmaf(half_to_float(last >> shift), sum, acc);
+        return fmaf(half_to_float(last >> (shift & 16)), sum, acc);
+    }
+};
+
+/* sc of pairs j and j + 1, j even, in bytes 0 and 1, mn in 2 and 3 */
+DEV u32 head_pairs(const KHead &h, int j)
+{
+    const u32 pick = j & 2 ? 0x7632u : 0x5410u;
+    const u32 first = __byte_perm(h.w.w[1], h.w.w[2], pick);
+    const u32 low = __byte_perm(h.w.w[3], h.w.w[3] >> 4, pick);
+    const u32 second = (low & 0x0f0f0f0fu) | (first >> 2 & ~0x0f0f0f0fu);
+
+    return (j < 4 ? first : second) & 0x3f3f3f3fu;
+}
+
+/* with a KHead, and with the sums of the blocks */
+template <int Span> struct TwoBlocksAndSums : TwoBlocks<Span> {
+    float s[2];
+
+    DEV_MEMBER void read(const u32 *blocks, int lane, float d0, float d1)
+    {
+        TwoBlocks<Span>::read(blocks, lane);
+        UNROLL
+        for (int g = 0; g < 2; g++)
+            s[g] = this->d[g] * (float)sum_of_bytes<4 * Span>(this->q[g]);
+        this->d[0] *= d0;
+        this->d[1] *= d1;
+    }
+
+    DEV_MEMBER float add(float acc, const u8 *block, int lane,
+                         const int (&dot)[2]) const
+    {
+        const KHead h = KHead::load<BlockPlace::lds>(block);
+        const u32 pairs = head_pairs(h, Span * lane & 6);
+        const float sum =
+            fmaf(this->d[1], (float)((int)(pairs >> 8 & 255) * dot[1]),
+                 this->d[0] * (float)((int)(pairs & 255) * dot[0]));
+        const float bias =
+            fmaf(s[1], (float)(pairs >> 24), s[0] * (float)(pairs >> 16 & 255));
+
+        acc = fmaf(h.d(), sum, acc);
+        return fmaf(-h.dmin(), bias, acc);
+    }
+};
+
+template <int Span> struct InPlace<Q4_K, Span> : TwoBlocksAndSums<Span> {
+    DEV_MEMBER void read(const u32 *blocks, int lane)
+    {
+        TwoBlocksAndSums<Span>::read(blocks, lane, 1, 0x1p-4f);
+    }
+
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
+    {
+        int dot[2] = {0, 0};
+
+        UNROLL
+        for (int i = 0; i < Span; i++) {
+            const auto w = load_words<4, Access::vector>(
+                block + 16 + 16 * (Span * lane + i));
+
+            dot[0] = masked_dot(w, 0x0f0f0f0fu, this->q[0] + 4 * i, dot[0]);
+            dot[1] = masked_dot(w, 0xf0f0f0f0u, this->q[1] + 4 * i, dot[1]);
+        }
+        return TwoBlocksAndSums<Span>::add(acc, block, lane, dot);
+    }
+};
+
+/* sums of the first block times 8, of the second block times 128 */
+template <int Span> struct InPlace<Q5_K, Span> : TwoBlocksAndSums<Span> {
+    u32 bits;
+    int of_bit;
+
+    DEV_MEMBER void read(const u32 *blocks, int lane)
+    {
+        TwoBlocksAndSums<Span>::read(blocks, lane, 0x1p-3f, 0x1p-7f);
+        bits = 0x01010101u << (Span * lane & 6);
+        of_bit = 8 * 16 >> (Span * lane & 6);
+    }
+
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
+    {
+        int high[2] = {0, 0}, low[2] = {0, 0};
+
+        UNROLL
+        for (int i = 0; i < Span; i++) {
+            const int chunk = Span * lane + i;
+            const auto qh =
+                load_words<4, Access::vector>(block + 16 + 16 * (chunk & 1));
+            const auto qs =
+                load_words<4, Access::vector>(block + 48 + 16 * chunk);
+
+            UNROLL
+            for (int g = 0; g < 2; g++) {
+                const u32 *q = this->q[g] + 4 * i;
+
+                high[g] = masked_dot(qh, bits << g, q, high[g]);
+                low[g] = masked_dot(qs, 0x0f0f0f0fu << (4 * g), q, low[g]);
+            }
+        }
+        return TwoBlocksAndSums<Span>::add(
+            acc, block, lane,
+            {high[0] * of_bit + 8 * low[0],
+             high[1] * (8 * of_bit) + 8 * low[1]});
+    }
+};
+
+/* 16 times the sums of the second group */
+template <> struct InPlace<Q6_K, 1> : IsInWords {
+    Activations a;
+    u32 pairs; /* mask of the first group's pairs */
+    int of_pair;
+
+    DEV_MEMBER void read(const u32 *blocks, int lane)
+    {
+        a = read_activations<Q6_K>(blocks, lane);
+        pairs = 0x03030303u << (lane & 2);
+        of_pair = 16 >> (lane & 2);
+        a.start[0] = -32 * sum_of_quants(a, 0);
+        a.start[1] = -32 * 16 * sum_of_quants(a, 1);
+        a.d[1] *= 0x1p-4f;
+    }
+
+    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
+    {
+        const u32 odd = odd_block<Q6_K::chunks>();
+        const auto low = shifted_words<4>(block + 16 * lane, odd);
+        const auto high = shifted_words<4>(
+            block + 128 + 32 * (lane >> 2) + 16 * (lane & 1), odd);
+        const u8 *start = block + odd / 8;
+        const i8 *sc =
+            reinterpret_cast<const i8 *>(start + 192) + Q6_K::first_group(lane);
+        const int dot[2] = {
+            masked_dot(high, pairs, a.q, 0) * of_pair +
+                masked_dot(low, 0x0f0f0f0fu, a.q, a.start[0]),
+            masked_dot(high, pairs << 4, a.q + 4, 0) * of_pair +
+                masked_dot(low, 0xf0f0f0f0u, a.q + 4, a.start[1])};
+
+        return fmaf(half_to_float(load_u16(start + 208)),
+                    fmaf(a.d[1], (float)(sc[Q6_K::group_step] * dot[1]),
+                         a.d[0] * (float)(sc[0] * dot[0])),
+                    acc);
     }
 };
 
@@ -385,9 +587,7 @@ DEV u32 bytes_or_signs(u32 low, u32 high, u32 nibbles)
     return r;
 }
 
-struct CodesColumn {
-    static constexpr int span = 1;
-
+struct CodesInPlace : IsInWords {
     u32 q[8]; /* words 2 i and 2 i + 1 for the low and high half of word i */
     float d;
 
@@ -445,16 +645,16 @@ struct CodesColumn {
     }
 };
 
-template <> struct InPlace<IQ4_NL> : CodesColumn {
-    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
+template <> struct InPlace<IQ4_NL, 1> : CodesInPlace {
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
     {
-        const auto r = IQ4_NL::load<BlockPlace::lds>(block, lane);
+        const auto r = lane_half_words<4>(block);
 
         return fmaf(half_to_float(r.half), iq4(r.words.w), acc);
     }
 };
 
-template <> struct InPlace<IQ4_XS> : CodesColumn {
+template <> struct InPlace<IQ4_XS, 1> : CodesInPlace {
     DEV_MEMBER float add(float acc, const u8 *block, int lane) const
     {
         const auto r = IQ4_XS::load<BlockPlace::lds>(block, lane);
@@ -463,11 +663,14 @@ template <> struct InPlace<IQ4_XS> : CodesColumn {
     }
 };
 
-template <> struct InPlace<MXFP4> : CodesColumn {
-    DEV_MEMBER float add(float acc, const u8 *block, int lane) const
+/* Blocks have 17 bytes: a block begins at byte l % 4 of its word. */
+template <> struct InPlace<MXFP4, 1> : CodesInPlace {
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
     {
-        const auto r = MXFP4::load<BlockPlace::lds>(block, lane);
+        const u32 at = threadIdx.x & 3, quants = at + 1;
+        const auto w =
+            shifted_words<4>(block + (quants & ~3u), 8 * (quants & 3));
 
-        return fmaf(MXFP4::scale(r.e), fp4(r.qs.w), acc);
+        return fmaf(MXFP4::scale(block[at]), fp4(w.w), acc);
     }
 };

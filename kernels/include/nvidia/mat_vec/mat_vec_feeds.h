@@ -192,7 +192,7 @@ struct CopyFeed {
     struct Lds {
         __attribute__((aligned(16))) Stage stage[warps][Stages];
     };
-    typedef ColumnsOf<F, N, 1, 1> Columns;
+    typedef ColumnsOf<F, N, SamePlace ? 1 : 0, 1> Columns;
     typedef typename ForVec<F>::type Form;
 
     const u32 lane, warp;
@@ -335,7 +335,8 @@ struct CopyFeed {
         const int chunk = (int)(lane % F::chunks);
         const u32 *of_columns = reinterpret_cast<const u32 *>(in.y) +
                                 (lane - (u32)chunk) * Q8_1::words;
-        const u8 *of_rows = in.x + lane / F::chunks * F::bytes;
+        const u8 *of_rows =
+            in.x + (lane / F::chunks * F::bytes & Columns::mask);
 
         if ((int)lane >= nblocks - step * blocks)
             return;
@@ -439,7 +440,7 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
           team(teams > 1 ? threadIdx.y / splits : 0), row(jobs.row0)
     {
         const u32 at = team * own * pass_bytes + slice * slice_bytes +
-                       lane_of() / Columns::lanes * F::bytes;
+                       (lane_of() / Columns::lanes * F::bytes & Columns::mask);
 
         chunk = (int)(lane_of() % Columns::lanes);
         in_row = Columns::span > 1 ? kept(at) : at;

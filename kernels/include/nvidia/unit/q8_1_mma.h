@@ -143,12 +143,12 @@ DEV void redo_sums(float &sum, const M &m, int row, int col)
     }
 }
 
-/* Adds the products of every step'th of the first `count` blocks; where F's
- * blocks have 256 elements, of 8 blocks, two whose quants share bytes at a
+/* Adds the products of every step'th of the first `count` blocks, of Blocks at
+ * most; where F's blocks have 256 elements, two whose quants share bytes at a
  * time. */
-template <class F, Bias B, int TileStride, int M, int Tiles>
-DEV void add_products(float (&acc)[M][Tiles][4], const BulkView<M> &v,
-                      int first, int step, int count, int t)
+template <class F, Bias B, int TileStride, int Blocks, int M, int Tiles>
+DEV void add_products(float (&acc)[M][Tiles][4], BulkView<M> v, int first,
+                      int step, int count, int t)
 {
     if constexpr (F::elems == 32) {
         NO_UNROLL
@@ -156,13 +156,22 @@ DEV void add_products(float (&acc)[M][Tiles][4], const BulkView<M> &v,
             add_block<F, B, TileStride>(acc, v, b, 0, t);
     } else {
         NO_UNROLL
-        for (int chunk = 2 * first; chunk < F::chunks; chunk += 2 * step) {
+        for (int done = 0; done < Blocks && done < count; done += F::chunks) {
+            NO_UNROLL
+            for (int chunk = 2 * first; chunk < F::chunks; chunk += 2 * step) {
+                UNROLL
+                for (int g = 0; g < 2; g++)
+                    if (F::group_step == 1)
+                        add_block<F, B, TileStride>(acc, v, chunk + g, 0, t);
+                    else
+                        add_block<F, B, TileStride>(acc, v, chunk, g, t);
+            }
             UNROLL
-            for (int g = 0; g < 2; g++)
-                if (F::group_step == 1)
-                    add_block<F, B, TileStride>(acc, v, chunk + g, 0, t);
-                else
-                    add_block<F, B, TileStride>(acc, v, chunk, g, t);
+            for (int r = 0; r < 2 * M; r++)
+                v.row[r] += F::bytes;
+            v.quants += F::chunks * Q8_1::words;
+            v.scale[0] += F::chunks * Q8_1::words;
+            v.scale[1] += F::chunks * Q8_1::words;
         }
     }
 }
