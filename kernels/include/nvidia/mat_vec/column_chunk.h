@@ -405,8 +405,10 @@ template <int Span> struct InPlace<Q3_K, Span> : IsInWords {
     {
         const auto low = shifted_words<4>(block + pairs, shift);
         const auto high = shifted_words<4>(block + bits, nibble);
-        const auto packed = shifted_words<Span>(block + scales, pick);
-        const u32 tops = shifted_words<1>(block + 104, top).w[0];
+        const auto packed =
+            shifted_words<Span>(block + (Span == 2 ? 96 : scales), pick);
+        const u32 tops =
+            shifted_words<1>(block + 104, Span == 2 ? pick : top).w[0];
         const u32 last = load_word<Access::word>(block + 108);
         float sum = 0;
 
@@ -424,7 +426,8 @@ template <int Span> struct InPlace<Q3_K, Span> : IsInWords {
             sum = t == 0 ? d[t] * (float)(scale * dot)
                          : fmaf(d[t], (float)(scale * dot), sum);
         }
-        return fmaf(half_to_float(last >> (shift & 16)), sum, acc);
+        return fmaf(half_to_float(last >> (Span == 2 ? shift : shift & 16)),
+                    sum, acc);
     }
 };
 
