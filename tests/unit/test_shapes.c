@@ -318,7 +318,7 @@ static void test_products_have_compact_grids_on_sm_90(void **state)
 }
 
 /* of 8192 rows */
-static void test_few_columns_have_fine_grids_on_amd(void **state)
+static void test_few_columns_have_fine_grids(void **state)
 {
     static const struct {
         const char *kernel, *target;
@@ -329,7 +329,11 @@ static void test_few_columns_have_fine_grids_on_amd(void **state)
         {"mul_mat_q4_K", "gfx1030", 64, {256, 1}},
         {"mul_mat_q4_K", "gfx1030", 65, {64, 2}},
         {"mul_mat_q6_K", "gfx1100", 64, {512, 1}},
-        {"mul_mat_q4_K", "sm_90", 9, {64, 1}},
+        {"mul_mat_q4_K", "sm_90", 9, {256, 1}},
+        {"mul_mat_q4_K", "sm_90", 128, {256, 2}},
+        {"mul_mat_q4_K", "sm_90", 129, {64, 3}},
+        {"mul_mat_mxfp4", "sm_90", 9, {64, 1}},
+        {"mul_mat_q4_K", "sm_80", 9, {64, 1}},
     };
 
     (void)state;
@@ -394,7 +398,7 @@ int main(void)
             test_norms_and_softmax_have_blocks_for_just_their_rows),
         cmocka_unit_test(test_block_formats_have_the_callers_shapes),
         cmocka_unit_test(test_products_have_compact_grids_on_sm_90),
-        cmocka_unit_test(test_few_columns_have_fine_grids_on_amd),
+        cmocka_unit_test(test_few_columns_have_fine_grids),
         cmocka_unit_test(test_no_kernel_spills_registers),
         cmocka_unit_test(test_every_table_has_its_index),
     };
