@@ -76,7 +76,7 @@ int main(void)
     for (int d = 64; d <= 256; d *= 2)
         printf("attention*_decode_*_%d,sm_90,128,splits,1,1,heads of K,1,1,0,2,"
                "%d,%d,%d,16,0\n",
-               d, 65536 / d, 8192 / d, d == 256 ? 160 : 320);
+               d, d == 256 ? 128 : 512, 8192 / d, d == 256 ? 160 : 320);
     /* a head of 256 is work enough for a split of fewer keys */
     print_nvidia("attention*_decode_*_256",
                  "128,splits,1,1,heads of K,1,1,0,2,64,0,0,16,0");
