@@ -20,6 +20,7 @@ template <typename T> struct ConvPlan {
     static constexpr u32 most_taps = 64;
     static constexpr u32 most_entries = 4096;
     static constexpr u32 lds_nbytes = slab_bytes;
+    static constexpr u32 too_much = (1u << 26) - 1; /* a cost */
 
     /* a tile: its first channel and position, the end of its positions, its
      * first image, the entry of its first position or its column */
@@ -50,17 +51,8 @@ template <typename T> struct ConvPlan {
     {
         return by.d >= 1u << 15 ? n >= by.d : divided(n, by.d, by.m);
     }
-    /*
-     * The plan of a launch, in LDS. A transposed convolution is a plain one for
-     * each remainder of its outputs (axis.h). `v` is such a part: of stride 1,
-     * with the most taps and positions that a part has. Taps come in reverse
-     * order.
-     */
-    struct Shape {
-        Conv v;
-        Conv whole;        /* the convolution itself */
-        Axis<i32> ah, aw;  /* of the part, as of pads and taps */
-        u32 pad_h, pad_w;  /* entries before the image */
+    /* A tile's numbers. */
+    struct Layout {
         u32 part_tiles;    /* of each part */
         u32 log_m;         /* output channels of a tile */
         u32 log_splits;    /* groups of warps that share a tile's taps */
@@ -72,16 +64,11 @@ template <typename T> struct ConvPlan {
         /* tiles in a row of outputs, 0 for tiles that are not of one row; a
          * slab then has `segment` entries of each row that a tap reads */
         u32 parts, segment;
-        u32 most_taps, taps, taps_once; /* once: as LDS has room for */
-        u32 down_a_row;           /* entries from a row of taps to the next */
+        u32 taps, taps_once; /* most of a part; once: as LDS has room for */
+        u32 down_a_row;      /* entries from a row of taps to the next */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
-        u32 count;                /* of positions */
+        u32 plane, count;         /* positions of an image, and of all */
         u32 tiles_o, tiles;
-        Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
-        /* where taps lie: bytes in the slab, elements in the kernel */
-        u32 tap_offset[ConvPlan::most_taps], tap_place[ConvPlan::most_taps];
-        const T *x, *w;
-        T *y;
         u32 lines; /* a kernel's elements come 16 bytes at a time */
         /* direct: what is multiplied is copied to LDS without a slab, rows of
          * positions for windows of one tap, else patches. `1 << log_grain`
@@ -96,9 +83,6 @@ template <typename T> struct ConvPlan {
          * pitch: bytes of a channel's row of positions; of 32 bytes of all
          * windows */
         u32 ring_at, ring_stages, stage_nbytes, pitch;
-        Feed feed[2];
-        Tile tile[most_turns];
-        u32 cost[planners / 32];
 
         DEV_MEMBER u32 positions() const
         {
@@ -109,14 +93,36 @@ template <typename T> struct ConvPlan {
         {
             return (32u << log_m) + 16;
         }
+    };
+    /*
+     * The plan of a launch, in LDS. A transposed convolution is a plain one for
+     * each remainder of its outputs (axis.h). `v` is such a part: of stride 1,
+     * with the most taps and positions that a part has. Taps come in reverse
+     * order.
+     */
+    struct Shape : Layout {
+        Conv v;
+        Conv whole;       /* the convolution itself */
+        Axis<i32> ah, aw; /* of the part, as of pads and taps */
+        u32 pad_h, pad_w; /* entries before the image */
+        Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
+        /* where taps lie: bytes in the slab, elements in the kernel */
+        u32 tap_offset[ConvPlan::most_taps], tap_place[ConvPlan::most_taps];
+        const T *x, *w;
+        T *y;
+        Feed feed[2];
+        Tile tile[most_turns];
+        u32 cost[planners / 32];
+
         /* the entry of a position, counted from that of position 0 */
         DEV_MEMBER u32 entry_of(u32 p) const
         {
             const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
             const u32 row = p / w_out, image = row / h_out;
 
-            return (image * height + (row - image * h_out) * down) * width +
-                   (p - row * w_out) * across;
+            return (image * this->height + (row - image * h_out) * this->down) *
+                       this->width +
+                   (p - row * w_out) * this->across;
         }
     };
 
@@ -130,10 +136,6 @@ template <typename T> struct ConvPlan {
     static DEV_MEMBER void plan(const Conv &conv, const T *x, const T *w, T *y,
                                 u32 room, Shape &at)
     {
-        constexpr u64 least_terms = 16;
-        /* three channels, say: direct.h is faster, but for single images */
-        constexpr u64 few_outputs = 1u << 23;
-        constexpr u32 too_much = (1u << 26) - 1;
         const u32 lane = lane_id(), warp = threadIdx.x / 32;
 
         at.cost[warp] = too_much << 5;
@@ -141,221 +143,247 @@ template <typename T> struct ConvPlan {
             conv.h_out * conv.w_out >= 1ull << 30)
             return;
         Conv v = conv.transposed ? largest_part(conv) : conv;
-        const u64 taps64 = v.w.kh * v.w.kw;
-        const bool patches = are_patches(v, x, w);
+        Layout mine;
 
-        if (taps64 > most_taps && !patches)
+        mine.patches = are_patches(v, x, w);
+        if (!accepts(v, mine.patches))
             return;
-        const u32 taps = (u32)taps64, plane = (u32)v.h_out * (u32)v.w_out;
-        const u32 kw = (u32)v.w.kw, dilation = (u32)v.dilation;
-        const u32 log_m = log_least_m + warp;
-        const u32 log_splits = lane % 4 + (log_m == log_least_m ? 2 : 0);
-        const u32 log_blocks = lane / 4 % 4;
-        const u32 log_wide = log_splits + log_blocks; /* if direct */
-        const bool by_rows = lane / 16 != 0;
-        const u32 n = 1u << (log_outputs - log_m - log_splits);
-        const u64 positions = v.x.b * plane;
-        const u64 images = min_of((u32)v.x.b, n / max_of(plane, 1u) + 2);
-        const u64 reach = images * v.x.sb + v.x.c * v.x.sc +
-                          (v.x.h + 2 * v.padding) * v.x.sh +
-                          (v.x.w + 2 * v.padding) * v.x.sw +
-                          v.dilation * (v.w.kh * v.x.sh + v.w.kw * v.x.sw);
-
-        if (v.x.c * taps < least_terms ||
-            (sizeof(T) == 4 && v.x.c * 2 < row_channels && !patches &&
-             positions * v.w.outputs >= few_outputs) ||
-            positions >= 1ull << 30 ||
-            (v.w.so * sizeof(T) << log_most_m) >= 1ull << 31 ||
-            positions * v.w.outputs >= 1ull << 40 ||
-            v.x.b * v.w.outputs >= 1ull << 31 ||
-            (!v.transposed &&
-             ((kw != 1 && v.w.sw != 1) || (v.w.kh != 1 && v.w.sh != kw) ||
-              (v.x.c != 1 && v.w.sc != taps))))
+        skip_inputs(v);
+        mine.log_m = log_least_m + warp;
+        mine.log_splits = lane % 4 + (mine.log_m == log_least_m ? 2 : 0);
+        mine.log_blocks = lane / 4 % 4;
+        if (!lay_out_image(v, mine))
             return;
+        const u32 best = min_of_lanes(
+            cost_of(conv, v, x, w, room, lane / 16 != 0, mine) << 5 | lane);
 
-        if (taps == 1 && v.padding == 0 &&
-            !v.transposed) { /* inputs between are skipped */
-            v.x.sh *= v.flat ? 1 : v.stride;
-            v.x.sw *= v.stride;
-            v.x.h = v.h_out;
-            v.x.w = v.w_out;
-            v.stride = 1;
-        }
-        const u32 across = v.w_out == 1 ? 1 : (u32)v.stride;
-        const u32 down = v.h_out == 1 ? 1 : (u32)v.stride;
-        const u64 wide = (v.w_out - 1) * across + (u64)(kw - 1) * dilation + 1;
-        const u64 high =
-            v.flat ? 1 : (v.h_out - 1) * down + (v.w.kh - 1) * v.dilation + 1;
-
-        if (wide >= 1ull << 31 || high >= 1ull << 31 ||
-            wide * high >= 1ull << 31 || wide * high * v.x.b >= 1ull << 31)
-            return;
-
-        const u32 width = (u32)wide, height = (u32)high;
-        const u32 b = (u32)v.x.b, c = (u32)v.x.c;
-        const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
-        const u32 tall = ((u32)v.w.kh - 1) * (v.flat ? 0 : dilation);
-        const u32 halo = tall * width + (kw - 1) * dilation;
-        const u32 rows = min_of((n - 1 + w_out - 1) / w_out, b * h_out - 1);
-        const u32 turns = min_of((n - 1 + plane - 1) / plane, b - 1);
-        const u32 per_row = down * width, per_image = h_out * down;
-        const u64 segment = (u64)(n - 1) * across + (kw - 1) * dilation + 1;
-        const u64 most =
-            by_rows
-                ? (u32)v.w.kh * segment
-                : (u64)(n - 1) * across + 1 +
-                      (u64)rows * (per_row - min_of(per_row, w_out * across)) +
-                      (u64)turns * (height - min_of(height, per_image)) *
-                          width +
-                      halo;
-        const u32 entries = (u32)min_of<u64>(most, most_entries + 1);
-        const u32 step_nbytes = (32u << log_m) + 16;
-        const u32 each = step_nbytes << log_blocks;
-        const u32 kernel_at = entries * 32 << log_blocks;
-        const u32 places_nbytes = div_up(entries, 4u) * 16;
-        const u32 tiles_o = div_up((u32)v.w.outputs, 1u << log_m);
-        const u32 parts = by_rows ? div_up(w_out, n) : 0;
-        const u64 part_tiles =
-            (u64)(by_rows ? b * h_out * parts : div_up((u32)positions, n)) *
-            tiles_o;
-        const u64 tiles =
-            part_tiles * conv.remainders_h() * conv.remainders_w();
-        const bool fits = entries <= most_entries && log_blocks < 3 &&
-                          reach * sizeof(T) < 1ull << 31 &&
-                          kernel_at + places_nbytes + each <= room &&
-                          tiles < 1ull << 31;
-        const u32 taps_once =
-            fits ? min_of((room - kernel_at - places_nbytes) / each, taps) : 0;
-        const u32 places_at = kernel_at + taps_once * each;
-
-        /* direct: copies rows of positions unchanged, for kernels of one
-         * element */
-        constexpr u32 pad_nbytes = sizeof(T) == 2 ? 16 : 32;
-        const u64 steps_of_x = (v.x.b > 1 ? v.x.sb : 0) | v.x.sc | plane;
-        const u32 grain =
-            patches ? patch_grain(v, x)
-                    : low_bit((u32)(u64)x | (u32)(steps_of_x * sizeof(T)) | 16);
-        const u32 terms = patches ? c * taps : c;
-        const u32 kernel_nbytes = step_nbytes << log_wide;
-        const u32 pitch = n * (u32)sizeof(T) + pad_nbytes;
-        const u32 patches_pitch = n * 32 + 16;
-        const u32 stage_nbytes =
-            kernel_nbytes +
-            ((patches ? patches_pitch : row_channels * pitch) << log_wide);
-        const u32 ring_at =
-            room > lds_nbytes ? part_nbytes(log_m, log_splits) : 0;
-        const u32 ring_stages =
-            min_of((room - ring_at) / stage_nbytes, most_ring);
-        const bool lines = taps == 1 && !v.transposed && is_aligned(w, 16) &&
-                           c * sizeof(T) % 16 == 0 &&
-                           (v.w.outputs == 1 || v.w.so * sizeof(T) % 16 == 0);
-        const bool direct =
-            patches || (room > lds_nbytes && lines && v.padding == 0 &&
-                        grain >= 4 && (v.x.w == 1 || v.x.sw == 1) &&
-                        (v.x.h == 1 || v.x.sh == v.x.w * v.x.sw));
-        u32 multiprocessors, least;
-
-        asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
-        multiprocessors = min_of(multiprocessors, (u32)gridDim.x);
-        {
-            /* in cycles, measured on an H200; each stage costs time beside its
-             * products, so few large stages are faster */
-            const bool roomy = room > lds_nbytes;
-            const u32 step =
-                sizeof(T) == 2 ? (roomy ? 540 : 600) : (roomy ? 1900 : 1500);
-            const u32 once = row_channels << (direct ? log_wide : log_blocks);
-            const u32 stages = div_up(direct ? terms : c, once);
-            const u32 steps = div_up(
-                (direct ? 1 : taps) * (once / row_channels), 1u << log_splits);
-            const u32 slab = entries << log_blocks;
-            const u32 kernel = (taps << (log_m + log_blocks)) / (lines ? 4 : 1);
-            const u32 stage =
-                direct  ? max_of(steps * step, stage_nbytes / 32) + 3200
-                : roomy ? steps * step + slab + kernel * 3 + 3200
-                        : steps * step + slab + kernel +
-                              (taps_once < taps ? 3 : 1) * 1500;
-            const u32 beside = direct ? 6400 : roomy ? 10500 : 2000;
-            const u64 cost = (u64)div_up((u32)tiles, multiprocessors) *
-                             ((u64)stages * stage + beside + (n << log_m) / 10);
-            const bool possible =
-                direct ? !by_rows && ring_stages >= 2 && tiles < 1ull << 31 &&
-                             reach * sizeof(T) < 1ull << 31
-                       : fits && taps <= most_taps &&
-                             (log_blocks == 0 || taps_once == taps);
-
-            least = possible && log_blocks < 3 &&
-                            (log_blocks == 0 || (direct ? terms : c) > once / 2)
-                        ? (u32)min_of<u64>(cost >> 6, too_much)
-                        : too_much;
-            least = least << 5 | lane;
-        }
-        u32 best = least;
-
-        UNROLL
-        for (u32 i = 1; i < 32; i *= 2)
-            best = min_of(best, __shfl_xor_sync(0xffffffffu, best, i));
         at.cost[warp] = best;
         asm volatile("bar.sync 1, %0;" ::"n"(planners) : "memory");
-        const u32 best_lane = best % 32;
-
-        best >>= 5;
-        if (best == too_much || !is_first(at, warp, best))
+        if (best >> 5 == too_much || !is_first(at, warp, best >> 5) ||
+            lane != best % 32)
             return;
-        if (lane != best_lane)
-            return;
+        mine.log_blocks += mine.direct ? mine.log_splits : 0;
+        static_cast<Layout &>(at) = mine;
         at.v = v;
         at.whole = conv;
         at.ah = v.template axis_h<i32>(0);
         at.aw = v.template axis_w<i32>(0);
         at.pad_w = (u32)v.padding;
         at.pad_h = v.flat ? 0 : at.pad_w;
-        at.part_tiles = (u32)part_tiles;
-        at.down_a_row = by_rows ? (u32)segment : width * dilation;
-        at.log_m = log_m;
-        at.log_splits = log_splits;
-        at.log_blocks = direct ? log_wide : log_blocks;
-        at.width = width;
-        at.height = height;
-        at.across = across;
-        at.down = down;
-        at.entries = entries;
-        at.halo = halo;
-        at.parts = parts;
-        at.segment = (u32)segment;
-        at.most_taps = taps;
-        at.taps = taps;
-        at.taps_once = taps_once;
-        at.places_at = places_at;
-        at.kernel_at = kernel_at;
-        at.count = (u32)positions;
-        at.tiles_o = tiles_o;
-        at.tiles = (u32)tiles;
-        at.by_plane = to_divide_by(plane);
-        at.by_w_out = to_divide_by(w_out);
-        at.by_h_out = to_divide_by(h_out);
-        at.by_width = to_divide_by(width);
-        at.by_height = to_divide_by(height);
-        at.by_segment = to_divide_by((u32)min_of<u64>(segment, 1u << 20));
+        at.by_plane = to_divide_by(mine.plane);
+        at.by_w_out = to_divide_by((u32)v.w_out);
+        at.by_h_out = to_divide_by((u32)v.h_out);
+        at.by_width = to_divide_by(mine.width);
+        at.by_height = to_divide_by(mine.height);
+        at.by_segment = to_divide_by(min_of(mine.segment, 1u << 20));
         at.x = x;
         at.w = w;
         at.y = y;
-        at.lines = lines;
-        at.direct = direct;
+    }
+    static DEV_MEMBER u32 min_of_lanes(u32 v)
+    {
+        UNROLL
+        for (u32 i = 1; i < 32; i *= 2)
+            v = min_of(v, __shfl_xor_sync(0xffffffffu, v, i));
+        return v;
+    }
+    /* whether a tile can make this convolution, and offsets fit 32 bits */
+    static DEV_MEMBER bool accepts(const Conv &v, bool patches)
+    {
+        constexpr u64 least_terms = 16;
+        /* three channels, say: direct.h is faster, but for single images */
+        constexpr u64 few_outputs = 1u << 23;
+        const u64 taps = v.w.kh * v.w.kw;
+        const u64 positions = v.x.b * v.h_out * v.w_out;
+
+        return (taps <= most_taps || patches) && v.x.c * taps >= least_terms &&
+               (sizeof(T) != 4 || v.x.c * 2 >= row_channels || patches ||
+                positions * v.w.outputs < few_outputs) &&
+               positions < 1ull << 30 &&
+               (v.w.so * sizeof(T) << log_most_m) < 1ull << 31 &&
+               positions * v.w.outputs < 1ull << 40 &&
+               v.x.b * v.w.outputs < 1ull << 31 &&
+               (v.transposed || ((v.w.kw == 1 || v.w.sw == 1) &&
+                                 (v.w.kh == 1 || v.w.sh == v.w.kw) &&
+                                 (v.x.c == 1 || v.w.sc == taps)));
+    }
+    /* Windows of one tap skip the inputs between them. */
+    static DEV_MEMBER void skip_inputs(Conv &v)
+    {
+        if (v.w.kh * v.w.kw != 1 || v.padding != 0 || v.transposed)
+            return;
+        v.x.sh *= v.flat ? 1 : v.stride;
+        v.x.sw *= v.stride;
+        v.x.h = v.h_out;
+        v.x.w = v.w_out;
+        v.stride = 1;
+    }
+    /* the padded image; returns whether its entries have 31 bits */
+    static DEV_MEMBER bool lay_out_image(const Conv &v, Layout &at)
+    {
+        const u32 kw = (u32)v.w.kw, dilation = (u32)v.dilation;
+
+        at.across = v.w_out == 1 ? 1 : (u32)v.stride;
+        at.down = v.h_out == 1 ? 1 : (u32)v.stride;
+        const u64 wide =
+            (v.w_out - 1) * at.across + (u64)(kw - 1) * dilation + 1;
+        const u64 high =
+            v.flat ? 1
+                   : (v.h_out - 1) * at.down + (v.w.kh - 1) * v.dilation + 1;
+
+        at.width = (u32)wide;
+        at.height = (u32)high;
+        at.taps = (u32)(v.w.kh * v.w.kw);
+        at.plane = (u32)v.h_out * (u32)v.w_out;
+        at.count = (u32)v.x.b * at.plane;
+        at.halo = ((u32)v.w.kh - 1) * (v.flat ? 0 : dilation) * at.width +
+                  (kw - 1) * dilation;
+        return wide < 1ull << 31 && high < 1ull << 31 &&
+               wide * high < 1ull << 31 && wide * high * v.x.b < 1ull << 31;
+    }
+    /* Lays a tile out; returns its time, or too_much if there is no room. */
+    static DEV_MEMBER u32 cost_of(const Conv &conv, const Conv &v, const T *x,
+                                  const T *w, u32 room, bool by_rows,
+                                  Layout &at)
+    {
+        const u32 n = at.positions(), outputs = (u32)v.w.outputs;
+        const u64 images = min_of((u32)v.x.b, n / max_of(at.plane, 1u) + 2);
+        const u64 reach = images * v.x.sb + v.x.c * v.x.sc +
+                          (v.x.h + 2 * v.padding) * v.x.sh +
+                          (v.x.w + 2 * v.padding) * v.x.sw +
+                          v.dilation * (v.w.kh * v.x.sh + v.w.kw * v.x.sw);
+
+        at.tiles_o = div_up(outputs, 1u << at.log_m);
+        at.parts = by_rows ? div_up((u32)v.w_out, n) : 0;
+        const u64 part_tiles = (u64)(by_rows ? (u32)(v.x.b * v.h_out) * at.parts
+                                             : div_up(at.count, n)) *
+                               at.tiles_o;
+        const u64 tiles =
+            part_tiles * conv.remainders_h() * conv.remainders_w();
+
+        at.part_tiles = (u32)part_tiles;
+        at.tiles = (u32)tiles;
+        at.lines = at.taps == 1 && !v.transposed && is_aligned(w, 16) &&
+                   v.x.c * sizeof(T) % 16 == 0 &&
+                   (outputs == 1 || v.w.so * sizeof(T) % 16 == 0);
+        const bool fits = lay_out_slab(v, room, by_rows, at);
+
+        lay_out_ring(v, x, w, room, at);
+        const bool possible =
+            at.direct ? !by_rows && at.ring_stages >= 2
+                      : fits && at.taps <= most_taps &&
+                            (at.log_blocks == 0 || at.taps_once == at.taps);
+
+        return possible && at.log_blocks < 3 && tiles < 1ull << 31 &&
+                       reach * sizeof(T) < 1ull << 31
+                   ? time_of(v, room > lds_nbytes, at)
+                   : too_much;
+    }
+    static DEV_MEMBER bool lay_out_slab(const Conv &v, u32 room, bool by_rows,
+                                        Layout &at)
+    {
+        const u32 n = at.positions(), b = (u32)v.x.b;
+        const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
+        const u32 reach_w = ((u32)v.w.kw - 1) * (u32)v.dilation;
+        const u32 rows = min_of((n - 1 + w_out - 1) / w_out, b * h_out - 1);
+        const u32 turns = min_of((n - 1 + at.plane - 1) / at.plane, b - 1);
+        const u32 per_row = at.down * at.width, per_image = h_out * at.down;
+        const u64 segment = (u64)(n - 1) * at.across + reach_w + 1;
+        const u64 most =
+            by_rows
+                ? (u32)v.w.kh * segment
+                : (u64)(n - 1) * at.across + 1 +
+                      (u64)rows *
+                          (per_row - min_of(per_row, w_out * at.across)) +
+                      (u64)turns * (at.height - min_of(at.height, per_image)) *
+                          at.width +
+                      at.halo;
+        const u32 each = at.step_nbytes() << at.log_blocks;
+
+        at.segment = (u32)segment;
+        at.down_a_row = by_rows ? at.segment : at.width * (u32)v.dilation;
+        at.entries = (u32)min_of<u64>(most, most_entries + 1);
+        at.kernel_at = at.entries * 32 << at.log_blocks;
+        const u32 places_nbytes = div_up(at.entries, 4u) * 16;
+        const bool fits = at.entries <= most_entries && at.log_blocks < 3 &&
+                          at.kernel_at + places_nbytes + each <= room;
+
+        at.taps_once =
+            fits ? min_of((room - at.kernel_at - places_nbytes) / each, at.taps)
+                 : 0;
+        at.places_at = at.kernel_at + at.taps_once * each;
+        return fits;
+    }
+    /* direct: copies rows of positions unchanged, for kernels of one element */
+    static DEV_MEMBER void lay_out_ring(const Conv &v, const T *x, const T *w,
+                                        u32 room, Layout &at)
+    {
+        constexpr u32 pad_nbytes = sizeof(T) == 2 ? 16 : 32;
+        const u32 n = at.positions(), c = (u32)v.x.c;
+        const u32 log_wide = at.log_splits + at.log_blocks;
+        const u64 steps_of_x = (v.x.b > 1 ? v.x.sb : 0) | v.x.sc | at.plane;
+        const u32 grain =
+            at.patches
+                ? patch_grain(v, x)
+                : low_bit((u32)(u64)x | (u32)(steps_of_x * sizeof(T)) | 16);
+
         at.log_grain = log2_of(grain);
-        at.patches = patches;
-        at.terms = terms;
-        at.log_kernel_grain = patches ? log2_of(kernel_grain(v, w)) : 4;
-        at.ring_at = ring_at;
-        at.ring_stages = ring_stages;
-        at.stage_nbytes = stage_nbytes;
-        at.pitch = patches ? patches_pitch : pitch;
+        at.log_kernel_grain = at.patches ? log2_of(kernel_grain(v, w)) : 4;
+        at.terms = at.patches ? c * at.taps : c;
+        at.pitch = at.patches ? n * 32 + 16 : n * (u32)sizeof(T) + pad_nbytes;
+        at.stage_nbytes =
+            (at.step_nbytes() + (at.patches ? 1 : row_channels) * at.pitch)
+            << log_wide;
+        at.ring_at =
+            room > lds_nbytes ? part_nbytes(at.log_m, at.log_splits) : 0;
+        at.ring_stages =
+            min_of((room - at.ring_at) / at.stage_nbytes, most_ring);
+        at.direct =
+            at.patches || (room > lds_nbytes && at.lines && v.padding == 0 &&
+                           grain >= 4 && (v.x.w == 1 || v.x.sw == 1) &&
+                           (v.x.h == 1 || v.x.sh == v.x.w * v.x.sw));
+    }
+    /* In cycles, measured on an H200; each stage costs time beside its
+     * products, so few large stages are faster. roomy: more LDS than every
+     * launch has. */
+    static DEV_MEMBER u32 time_of(const Conv &v, bool roomy, const Layout &at)
+    {
+        const u32 n = at.positions(), direct = at.direct;
+        const u32 terms = direct ? at.terms : (u32)v.x.c;
+        const u32 step =
+            sizeof(T) == 2 ? (roomy ? 540 : 600) : (roomy ? 1900 : 1500);
+        const u32 once = row_channels
+                         << (at.log_blocks + (direct ? at.log_splits : 0));
+        const u32 stages = div_up(terms, once);
+        const u32 steps = div_up((direct ? 1 : at.taps) * (once / row_channels),
+                                 1u << at.log_splits);
+        const u32 slab = at.entries << at.log_blocks;
+        const u32 kernel =
+            (at.taps << (at.log_m + at.log_blocks)) / (at.lines ? 4 : 1);
+        const u32 stage =
+            direct  ? max_of(steps * step, at.stage_nbytes / 32) + 3200
+            : roomy ? steps * step + slab + kernel * 3 + 3200
+                    : steps * step + slab + kernel +
+                          (at.taps_once < at.taps ? 3 : 1) * 1500;
+        const u32 beside = direct ? 6400 : roomy ? 10500 : 2000;
+        u32 multiprocessors;
+
+        asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+        const u64 turns =
+            div_up(at.tiles, min_of(multiprocessors, (u32)gridDim.x));
+        const u64 cost =
+            turns * ((u64)stages * stage + beside + (n << at.log_m) / 10);
+
+        return at.log_blocks == 0 || terms > once / 2
+                   ? (u32)min_of<u64>(cost >> 6, too_much)
+                   : too_much;
     }
     /* whether one of the planners found a way: once all threads are here */
     static DEV_MEMBER bool takes(const Shape &at)
     {
         return blockDim.x == threads &&
                min_of(min_of(at.cost[0], at.cost[1]), at.cost[2]) >> 5 !=
-                   (1u << 26) - 1;
+                   too_much;
     }
     static DEV_MEMBER bool is_first(const Shape &at, u32 warp, u32 best)
     {

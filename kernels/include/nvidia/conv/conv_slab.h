@@ -141,6 +141,14 @@ struct ConvSlab : ConvTiles<Transposed, T> {
                     : nothing;
         }
     }
+    /* As read-only, loads of 16 bits take fewer registers, and less is
+     * spilled: 3 to 5 % of 3 x 3 on an H200. f32 would lose 2 %. */
+    static DEV_MEMBER Bits load(const void *p)
+    {
+        const Bits *const it = static_cast<const Bits *>(p);
+
+        return sizeof(T) == 2 ? __ldg(it) : *it;
+    }
     DEV_MEMBER void load_slab(const Tile &tile, u32 c0) const
     {
         const u32 *const places =
@@ -163,7 +171,7 @@ struct ConvSlab : ConvTiles<Transposed, T> {
 
             UNROLL
             for (u32 i = 0; i < n16; i++) {
-                in[i] = i < there ? *reinterpret_cast<const Bits *>(it) : 0;
+                in[i] = i < there ? load(it) : 0;
                 it += channel;
             }
             store_pack(
@@ -196,7 +204,8 @@ struct ConvSlab : ConvTiles<Transposed, T> {
     /* the kernel's taps t0 and so on, 4 bytes a lane: one channel or two */
     DEV_MEMBER void load_kernel(const Tile &tile, u32 c0, u32 t0) const
     {
-        constexpr u32 batch = 2, log_pair = sizeof(T) == 2 ? 1 : 0;
+        constexpr u32 batch = sizeof(T) == 2 ? 1 : 2,
+                      log_pair = sizeof(T) == 2 ? 1 : 0;
         const u32 n = min_of(at.taps_once, at.taps - t0);
         const Divisor by_taps(n);
         const u32 log_words = 3 + at.log_blocks;
@@ -232,9 +241,9 @@ struct ConvSlab : ConvTiles<Transposed, T> {
                 to[k] = ((t << at.log_blocks) + word / 8) * step_nbytes +
                         o * 32 + (word / 4 % 2 ^ (o >> 2 & 1)) * 16 +
                         word % 4 * 4;
-                in[k] = exists && c < left_c ? *it : 0;
+                in[k] = exists && c < left_c ? load(it) : 0;
                 if (sizeof(T) == 2 && exists && c + 1 < left_c)
-                    in[k] |= (u32)it[sc] << 16;
+                    in[k] |= (u32)load(it + sc) << 16;
             }
             UNROLL
             for (u32 k = 0; k < batch; k++)
