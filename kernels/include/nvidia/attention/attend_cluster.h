@@ -19,7 +19,7 @@ DEV bool is_clustered(const AttentionArgs &a)
            cluster_blocks() == a.splits;
 }
 
-/* What blocks of the cluster have at rank 0 to splits - 1, in rank order. */
+/* The parts of blocks 0 to splits - 1 of the cluster, merged in rank order. */
 template <u32 Rows, u32 Cols>
 DEV RowPart merge_blocks(const RowParts<1, Rows, Cols> &block, u32 splits,
                          u32 row, u32 col)

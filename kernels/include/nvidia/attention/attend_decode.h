@@ -15,7 +15,7 @@
 #include "nvidia/attention/attend_cluster.h"
 #endif
 
-/* What computes in a warp. */
+/* The code of one warp. */
 template <typename T, u32 D, class Form, class Format> struct DecodeWarp {
     typedef AttendBlocks<T, D, Format, Form> type;
 };

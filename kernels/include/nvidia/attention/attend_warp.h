@@ -138,7 +138,7 @@ template <typename T> DEV void multiply_8(f32 (&d)[4], u32 a0, u32 a1, u32 b)
             : "r"(a0), "r"(a1), "r"(b));
 }
 
-/* What the parts of a block computed of some rows and columns, in LDS. */
+/* Results of the parts of a block for some rows and columns, in LDS. */
 template <u32 Parts, u32 Rows, u32 Cols> struct RowParts {
     f32 o[Parts][Rows][Cols];
     f32 m[Parts][Rows], l[Parts][Rows];

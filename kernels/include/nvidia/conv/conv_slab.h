@@ -225,7 +225,7 @@ struct ConvSlab : ConvTiles<Transposed, T> {
             UNROLL
             for (u32 k = 0; k < batch; k++) {
                 const u32 e = i + k * threads, line = by_taps.divide(e);
-                /* what lies side by side is loaded by neighbours */
+                /* neighbours load neighbouring words */
                 const u32 log_low = Transposed ? at.log_m : log_words;
                 const u32 high = line >> log_low;
                 const u32 low = line & ((1u << log_low) - 1);

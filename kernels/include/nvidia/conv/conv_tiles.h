@@ -22,7 +22,7 @@
 #include "nvidia/conv/conv_plan.h"
 #include "nvidia/copy/mma_operands.h"
 
-/* ---- what a warp multiplies, from LDS ----
+/* ---- operands of a warp, from LDS ----
  *
  * Rows of 32 bytes of input channels: of the kernel one for an output channel,
  * of the inputs one for a position, or, where positions lie side by side, a row

@@ -229,7 +229,7 @@ struct TileBulk {
                 const int col = col0 + first_col() + 8 * n + 2 * t + i % 2;
                 const float sum = acc[i / 4][n][i % 4];
 
-                /* of a split tile each warp stores a part */
+                /* each warp stores a part of a split tile */
                 if ((Split > 1 && i % Split != (int)threadIdx.y) ||
                     row >= rows.nrows || col >= ncols)
                     continue;

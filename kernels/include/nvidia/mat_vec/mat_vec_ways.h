@@ -29,7 +29,7 @@ enum Feed {
     plain      /* rows of a job, one at a time, by loads of any alignment */
 };
 
-/* What must be aligned to 16: matrix and columns, or all rows, too. */
+/* Operands aligned to 16: none, matrix and columns, or all rows, too. */
 enum Aligned { nothing, matrix, rows };
 
 /* Who works. A compact grid has fewer workgroups than a launch for all rows;
@@ -126,8 +126,8 @@ constexpr Row ways[] = {
 /* clang-format on */
 constexpr int nways = sizeof(ways) / sizeof(ways[0]);
 
-/* How many workgroups a multiprocessor must have registers for. Those that
- * leave at once hold as many registers as those that work. */
+/* How many workgroups a multiprocessor must have registers for. Workgroups
+ * that leave at once hold as many registers as working ones. */
 struct Residents {
     int least_columns, most_columns;
     u64 formats;
@@ -286,7 +286,7 @@ template <class F, int N, int I> DEV bool takes(const Launch &l)
     return fits;
 }
 
-/* Of workgroups that are spread, one in as many works. There are a few more of
+/* One in as many spread workgroups works. There are a few more of
  * them than jobs: those at the end leave while the last jobs are made. */
 template <int Launched, int I>
 constexpr u32 apart =
