@@ -71,20 +71,24 @@ DEV void cluster_show()
 }
 
 /* Reads the value at p's offset in the LDS of another block of the cluster. */
-DEV f32 cluster_read(const f32 *p, u32 rank)
-{
-    f32 v;
-
-    asm volatile("{\n\t"
-                 ".reg .u32 from;\n\t"
-                 "mapa.shared::cluster.u32 from, %1, %2;\n\t"
-                 "ld.shared::cluster.f32 %0, [from];\n\t"
-                 "}"
-                 : "=f"(v)
-                 : "r"(lds_address(p)), "r"(rank)
-                 : "memory");
-    return v;
-}
+#define CLUSTER_READ(T, letter)                                                \
+    DEV T cluster_read(const T *p, u32 rank)                                   \
+    {                                                                          \
+        T v;                                                                   \
+                                                                               \
+        asm volatile("{\n\t"                                                   \
+                     ".reg .u32 from;\n\t"                                     \
+                     "mapa.shared::cluster.u32 from, %1, %2;\n\t"              \
+                     "ld.shared::cluster." #T " %0, [from];\n\t"               \
+                     "}"                                                       \
+                     : "=" letter(v)                                           \
+                     : "r"(lds_address(p)), "r"(rank)                          \
+                     : "memory");                                              \
+        return v;                                                              \
+    }
+CLUSTER_READ(f32, "f")
+CLUSTER_READ(f64, "d")
+#undef CLUSTER_READ
 DEV Pack<f32, 2> cluster_read_two(const f32 *p, u32 rank)
 {
     Pack<f32, 2> v;
