@@ -457,7 +457,7 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
             read_columns(0);
     }
 
-    /* read anew where they are asked for: registers are few */
+    /* read anew on each use: registers are few */
     static DEV_MEMBER u32 lane_of()
     {
         return threadIdx.x % 32;
