@@ -137,23 +137,16 @@ DEV void norm_row_of(const NormCall<T> &c, u32 r,
 /* Pieces of a row that a thread holds, at most: 16 numbers. */
 template <typename T> constexpr u32 held = 16 / per16<T>::value;
 
-/* LDS of a block's sums; of squares out of range in f64; and what a cluster's
- * blocks push to each other, with a barrier that counts it. */
+/* LDS of a block's sums; of squares out of range in f64. */
 struct NormScratch {
     const team_scratch<f32> &narrow;
     const team_scratch<f64> &wide;
-    f32 *pushed;
-    u64 *come;
 };
 #define NORM_SCRATCH(name)                                                     \
     BLOCK_SCRATCH(f32, name##_narrow);                                         \
     __shared__ f64 name##_wide_slots[2][max_groups];                           \
-    __shared__ f32                                                             \
-        name##_pushed[KPK_SM >= 90 ? COMM_MOST_PARTS * max_groups : 1];        \
-    __shared__ u64 name##_come;                                                \
     const team_scratch<f64> name##_wide = {name##_wide_slots, nullptr};        \
-    const NormScratch name = {name##_narrow, name##_wide, name##_pushed,       \
-                              &name##_come}
+    const NormScratch name = {name##_narrow, name##_wide}
 
 /* A part's sum, in words with the number of the call: as small.h's. */
 DEV void tell_part(const CommGroup &g, u64 *words, f32 v)
@@ -189,72 +182,32 @@ DEV f64 told_part(CommGroup &g, const u64 *words, f64)
     return bits_as<f64>((u64)(u32)w[0] | w[1] << 32);
 }
 
-/* Whether the blocks that share a row are a cluster. */
-DEV bool are_cluster(u32 parts)
-{
-#if KPK_SM >= 90
-    return parts > 1 && cluster_blocks() == parts;
-#else
-    (void)parts;
-    return false;
-#endif
-}
-
-/* While the pieces are on their way: long before sum_of_cluster(). */
-DEV void begin_parts(u32 parts, const NormScratch &scratch)
-{
-#if KPK_SM >= 90
-    if (!are_cluster(parts))
-        return;
-    if (threadIdx.x == 0) {
-        barrier_init(scratch.come, 1);
-        barrier_expect(scratch.come,
-                       parts * (blockDim.x / group_size) * (u32)sizeof(f32));
-    }
-    cluster_arrive();
-#else
-    (void)parts;
-    (void)scratch;
-#endif
-}
-
-/* The sum of all threads' v in a cluster, once in a launch. Each group of lanes
- * pushes its sum to all blocks. None ends before all sums have come to it. */
-DEV f32 sum_of_cluster(u32 parts, const NormScratch &scratch, f32 v)
-{
-    f32 sum = 0;
-
-#if KPK_SM >= 90
-    const u32 groups = blockDim.x / group_size;
-
-    v = join_lanes(v, plus());
-    cluster_wait(); /* for begin_parts() of all */
-    if (lane_id() < parts)
-        cluster_push(scratch.come,
-                     scratch.pushed + cluster_rank() * groups +
-                         threadIdx.x / group_size,
-                     v, lane_id());
-    barrier_wait(scratch.come, 0);
-    NO_UNROLL
-    for (u32 i = lane_id(); i < groups * parts; i += group_size)
-        sum += scratch.pushed[i];
-    sum = join_lanes(sum, plus());
-#else
-    (void)parts;
-    (void)scratch;
-    (void)v;
-#endif
-    return sum;
-}
-
 /*
  * The sum of all threads' v in the blocks that share a row, in one order in all
- * of them.
+ * of them. A cluster's blocks read each other's LDS: once in a launch, for what
+ * they read stays until end_parts().
  */
 template <typename A>
 DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
                  const team_scratch<A> &scratch, A v)
 {
+#if KPK_SM >= 90
+    if (parts > 1 && cluster_blocks() == parts) {
+        const u32 log_groups = log2_of(blockDim.x / group_size);
+        const u32 groups = 1u << log_groups;
+        A sum = 0;
+
+        v = join_lanes(v, plus());
+        if (lane_id() == 0)
+            scratch.slot[0][threadIdx.x / group_size] = v;
+        cluster_show();
+        NO_UNROLL
+        for (u32 i = lane_id(); i < groups * parts; i += group_size)
+            sum += cluster_read(&scratch.slot[0][i & (groups - 1)],
+                                i >> log_groups);
+        return join_lanes(sum, plus());
+    }
+#endif
     v = team_reduce(block_team(), scratch, turn, v, plus());
     if (parts == 1)
         return v;
@@ -267,6 +220,17 @@ DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
         tell_part(g, words + blockIdx.x % parts * COMM_PART_WORDS, v);
     return lanes_reduce(told_part(g, words + from * COMM_PART_WORDS, v), parts,
                         plus());
+}
+
+/* A block's LDS stays until all of its cluster have read it. */
+DEV void end_parts(u32 parts)
+{
+#if KPK_SM >= 90
+    if (parts > 1 && cluster_blocks() == parts)
+        cluster_meet();
+#else
+    (void)parts;
+#endif
 }
 
 /* The blocks that share a row. */
@@ -374,7 +338,6 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
             there += column < n;
         }
     }
-    begin_parts(parts, scratch);
     if (there > 0)
         fetch((u64)r * (n / V) + part.first, part.size, there, sums);
     {
@@ -394,9 +357,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
             }
         }
     }
-    squares = are_cluster(parts)
-                  ? sum_of_cluster(parts, scratch, squares)
-                  : sum_of_row(g, parts, turn, scratch.narrow, squares);
+    squares = sum_of_row(g, parts, turn, scratch.narrow, squares);
 
     const NormCall<T> c = args.read();
     const f32 mean = mean_of(squares, (f32)n) + c.eps;
@@ -417,6 +378,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
     } else {
         norm_wide<Blocks, T>(g, args, r, scratch);
     }
+    end_parts(parts);
 }
 
 /* A row of any length, through `sum`: a block's alone. */

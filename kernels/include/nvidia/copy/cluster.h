@@ -120,18 +120,3 @@ DEV void cluster_push(u64 *barrier, u8 *to, const Pack<f32, 4> &v, u32 rank)
         "f"(v[3])
         : "memory");
 }
-
-/* The same of a number. */
-DEV void cluster_push(u64 *barrier, f32 *to, f32 v, u32 rank)
-{
-    asm volatile(
-        "{\n\t"
-        ".reg .u32 to, counts;\n\t"
-        "mapa.shared::cluster.u32 to, %0, %2;\n\t"
-        "mapa.shared::cluster.u32 counts, %1, %2;\n\t"
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 "
-        "[to], %3, [counts];\n\t"
-        "}" ::"r"(lds_address(to)),
-        "r"(lds_address(barrier)), "r"(rank), "f"(v)
-        : "memory");
-}
