@@ -20,11 +20,6 @@
     X( 64, 64, 32, 3, 0, 2)                                                    \
     X(128, 32, 32, 2, 1, 2)                                                    \
     X(256, 16, 16, 3, 0, 1)
-/* the same in static LDS, for a launch that gives none */
-#define ATTEND_FALLBACK_SHAPES(X)                                              \
-    X( 64, 32, 32, 2, 0, 1)                                                    \
-    X(128, 16, 16, 2, 0, 1)                                                    \
-    X(256, 16, 16, 2, 0, 1)
 
 /*
  * On sm_90 (attend_wgmma.h), of its 227 KiB.
@@ -45,3 +40,7 @@
 #define ATTEND_GROUPS_THREADS(groups) (((groups) + 1) * 128)
 #define ATTEND_GROUPS_LDS(d, groups, keys, slots)                              \
     ((groups)*64 * (d)*2 + (slots) * (keys) * (d)*2)
+/* for the second form's masks: f16 for each query and key of a tile */
+#define ATTEND_MASK_SLOTS 2
+#define ATTEND_MASK_LDS(groups, keys)                                          \
+    (ATTEND_MASK_SLOTS * (groups)*64 * (keys)*2)

@@ -7,7 +7,7 @@
  * to each slot: `full` counts the threads whose copies have come, `empty` the
  * warps that need the tile no more. So nobody waits for all others, and the
  * copies of a workgroup's next queries start while the results of these are
- * stored.
+ * stored. A mask's tiles come through a ring of their own, each behind its K.
  *
  * Scores are wgmma's products of Q and K in LDS; P goes from registers, where
  * it lies as it has to, to the product with V. While P of a tile is computed
@@ -17,7 +17,7 @@
 #pragma once
 
 #include "nvidia/attention/attend_shapes.h"
-#include "nvidia/attention/attend_warp.h"
+#include "nvidia/attention/attend_rows.h"
 #include "nvidia/copy/ring.h"
 #include "nvidia/unit/wgmma.h"
 
@@ -29,6 +29,7 @@ template <u32 D> struct AttendGroupsShape;
         static constexpr u32 blocks = 1;                                       \
         static constexpr u32 lds_nbytes =                                      \
             ATTEND_GROUPS_LDS(D, Groups, Keys, Slots);                         \
+        static constexpr u32 mask_nbytes = ATTEND_MASK_LDS(Groups, Keys);      \
     };
 ATTEND_GROUPS_SHAPES(SHAPE)
 #undef SHAPE
@@ -42,6 +43,13 @@ template <u32 D, u32 Lines> struct AttendColumns {
         return piece / 8 * block + wgmma_place(line, piece % 8);
     }
 };
+
+/* One of two numbers in LDS. A lane that asks for both loads them once. */
+DEV f32 half_of_pair(u32 lds, bool second)
+{
+    return convert<f32>(
+        (*static_cast<const Pack<f16, 2> *>(__cvta_shared_to_generic(lds)))[second]);
+}
 
 template <u32 n> DEV void take_registers()
 {
@@ -58,10 +66,11 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     static constexpr u32 slots = Shape::slots, queries = groups * 64;
     /* keys of a head, so that 32 MB of L2 hold K and V of a section */
     static constexpr u32 most_section = (32u << 20) / (D * 4);
-    typedef AttendRows<T, D, keys, false, Form> Results;
+    typedef ManyRows<T, D, keys, Form> Results;
     typedef typename Results::Rows Rows;
     typedef AttendColumns<D, keys> Tile;
     typedef AttendColumns<D, queries> QTile;
+    typedef AttendLines<keys> MaskTile; /* a line a query */
     static constexpr u32 tile_nbytes = keys * D * 2;
     static constexpr u32 q_nbytes = queries * D * 2;
     static_assert(q_nbytes + slots * tile_nbytes <= Shape::lds_nbytes,
@@ -74,15 +83,21 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     struct Barriers {
         RingBarriers<slots> tiles;
         RingBarriers<1> q;
+        RingBarriers<ATTEND_MASK_SLOTS> mask;
     };
     typedef RingEnd<slots> TileEnd;
     typedef RingEnd<1> QueryEnd;
+    typedef RingEnd<ATTEND_MASK_SLOTS> MaskEnd;
     struct Lds {
-        u32 q, tiles;
+        u32 q, tiles, masks;
 
         DEV_MEMBER u32 tile(const TileEnd &at) const
         {
             return tiles + at.slot * tile_nbytes;
+        }
+        DEV_MEMBER u32 mask(const MaskEnd &at) const
+        {
+            return masks + at.slot * queries * MaskTile::nbytes;
         }
     };
     /* Queries of a sequence and a head from `first` on, and their key span. */
@@ -108,6 +123,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         const Lds &lds;
         TileEnd in;
         QueryEnd q_in;
+        MaskEnd mask_in;
 
         DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
         {
@@ -136,6 +152,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                     lds.tile(in), a, w.b, from, is_key ? a.d : Form::d_v(a),
                     aligned, is_key ? k0 : v0, w.span, threadIdx.x % 128);
                 arrive(in.full(), aligned);
+                if (is_key && Form::mask(a))
+                    copy_mask(a, w, k0);
                 /* K0 K1 V0 K2 V1 ... */
                 if (is_key) {
                     is_key = k0 == w.start;
@@ -146,6 +164,45 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 }
                 in.next();
             }
+        }
+        DEV_MEMBER void copy_mask(const AttentionArgs &a, const Work &w,
+                                  i32 key0)
+        {
+            constexpr u32 pieces = MaskTile::pieces, step = 128 / pieces;
+            const u32 t = threadIdx.x % 128;
+            const u32 piece = t % pieces, line = t / pieces;
+            const f16 *const mask = Form::mask(a);
+            const i64 apart = Form::mask_at(a, 0, 0, (i32)step);
+            const i32 first = key0 + (i32)piece * 8;
+            const i32 keys_here = max_of(min_of(w.s.nk - first, 8), 0);
+            const f16 *from = mask + Form::mask_at(a, w.b, w.head,
+                                                   w.first + (i32)line) +
+                              first;
+            const bool aligned =
+                (((u64)mask | (u64)(Form::mask_at(a, 1, 0, 0) * 2) |
+                  (u64)(Form::mask_at(a, 0, 1, 0) * 2) |
+                  (u64)(Form::mask_at(a, 0, 0, 1) * 2)) &
+                 15) == 0;
+
+            mask_in.fill();
+            NO_UNROLL
+            for (u32 i = line; i < queries; i += step, from += apart) {
+                const i32 n = w.first + (i32)i < w.s.nq ? keys_here : 0;
+                const u32 to = lds.mask(mask_in) + MaskTile::at(i, piece);
+
+                if (aligned) {
+                    async_copy_part(to, n ? from : mask, (u32)n * 2);
+                    continue;
+                }
+                NO_UNROLL
+                for (i32 e = 0; e < n; e++)
+                    asm volatile(
+                        "st.shared.b16 [%0], %1;" ::"r"(to + (u32)e * 2),
+                        "h"(bits_as<u16>(from[e]))
+                        : "memory");
+            }
+            arrive(mask_in.full(), aligned);
+            mask_in.next();
         }
         static DEV_MEMBER void arrive(u32 barrier, bool by_copies)
         {
@@ -188,6 +245,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         const Lds &lds;
         TileEnd out;
         QueryEnd q_out;
+        MaskEnd mask_out;
 
         /* Waits for the next tile of the ring. Copies arrive at the barrier by
          * themselves, so this thread makes their bytes visible to wgmma. */
@@ -251,6 +309,29 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         {
             return reinterpret_cast<f32(&)[D / 2]>(r.o);
         }
+        /* Finishes scores, which a mask's tile may change. */
+        DEV_MEMBER f32 finish(Results &r, typename Results::Scores &x,
+                              const AttentionArgs &a, const Work &w, i32 key0)
+        {
+            const u32 line = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+
+            if (Form::mask(a))
+                mask_out.wait();
+
+            const f32 factor =
+                r.finish(x, a, w.b, w.rows, key0, [&](u32 i, u32 j, i32) {
+                    return half_of_pair(
+                        lds.mask(mask_out) + MaskTile::at(line + 8 * i, j / 2) +
+                            threadIdx.x % 4 * 4,
+                        j % 2);
+                });
+
+            if (Form::mask(a)) {
+                give_back(mask_out);
+                mask_out.next();
+            }
+            return factor;
+        }
         /*
          * S0 = Q K0, P0 of it, and then in turn: S1 = Q K1 and O += P0 V0 are
          * started together, and P1 is computed as soon as S1 is there.
@@ -266,7 +347,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             typename Results::Scores x;
             typename Results::Operands p;
 
-            r.begin(w.s, w.rows, w.first + (i32)(threadIdx.x / 32 * 16));
+            r.begin(w.s, w.rows, w.first + (i32)(threadIdx.x / 32 * 16), 16);
             q_out.wait();
             wgmma_lds_written();
             if (w.start < w.span.end) {
@@ -282,7 +363,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                     wgmma_hold(flat(x));
                     give_back(k_place);
 
-                    const f32 factor = r.finish(x, a, w.b, w.head, key0);
+                    const f32 factor = finish(r, x, a, w, key0);
 
                     r.raise(x, factor, [&](u32 i, f32 by) {
                         over = true;
@@ -361,31 +442,36 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     static DEV_MEMBER void all(const AttentionArgs &a, u32 lds,
                                Barriers &barriers)
     {
-        const Lds l = {lds, lds + q_nbytes};
+        const u32 tiles = lds + q_nbytes;
+        const Lds l = {lds, tiles, tiles + slots * tile_nbytes};
 
         if (threadIdx.x == 0) {
             barriers.tiles.init(128, groups * 4);
             barriers.q.init(128, groups * 4);
+            barriers.mask.init(128, groups * 4);
         }
         __syncthreads();
         if (threadIdx.x < groups * 128) {
             take_registers<computing_registers>();
-            Computing role = {l, barriers.tiles.first(), barriers.q.first()};
+            Computing role = {l, barriers.tiles.first(), barriers.q.first(),
+                              barriers.mask.first()};
             each(role, a);
         } else {
             give_registers<copying_registers>();
-            Copying role = {l, barriers.tiles.first(), barriers.q.first()};
+            Copying role = {l, barriers.tiles.first(), barriers.q.first(),
+                            barriers.mask.first()};
             each(role, a);
         }
     }
 };
 
-template <u32 D> DEV bool attend_groups_fit()
+template <u32 D, class Form> DEV bool attend_groups_fit()
 {
     typedef AttendGroupsShape<D> Shape;
 
     return blockDim.x == Shape::threads &&
-           dynamic_lds_nbytes() >= Shape::lds_nbytes;
+           dynamic_lds_nbytes() >=
+               Shape::lds_nbytes + (Form::has_mask ? Shape::mask_nbytes : 0);
 }
 
 /* By the recommended launch, for which attend_groups_fit() is true. */
