@@ -80,25 +80,28 @@ template <> struct PrefillLaunch<576> {
 template <typename T, u32 D, class Form>
 DEV void prefill(const AttentionArgs &a)
 {
+    __shared__ __attribute__((aligned(128)))
+    u8 lds[AttendQueries<T, D, Form>::lds_nbytes];
+
 #if KPK_SM >= 80
     if constexpr (D <= 256) {
 #if KPK_WARPGROUPS
         if (!attend_groups_fit<D, Form>()) {
             if (threadIdx.x < 256)
-                attention<T, D, Form>(a);
+                attention<T, D, Form>(a, lds);
             /* Where threads came together again, ptxas would not know that
              * warps agree, and addresses of copies would need registers that
              * are few. */
             asm volatile("exit;");
         }
-        return attend_groups<T, D, Form>(a);
+        return attend_groups<T, D, Form>(a, lds);
 #else
         if (attend_many<T, D, Form>(a))
             return;
 #endif
     }
 #endif
-    attention<T, D, Form>(a);
+    attention<T, D, Form>(a, lds);
 }
 #ifndef KPK_TRY
 #define KPK_TRY 3

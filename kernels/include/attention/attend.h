@@ -756,14 +756,17 @@ struct Attend {
     }
 };
 
-/* Queries of one head, 128 a block, or 32 of a wide head. */
 template <typename T, u32 D, class Form>
-DEV void attention(const AttentionArgs &args)
+using AttendQueries = Attend<T, D, false, PlainFormat<T>, Form>;
+
+/* Queries of one head, 128 a block, or 32 of a wide head. lds: lds_nbytes of
+ * AttendQueries, aligned to 16 */
+template <typename T, u32 D, class Form>
+DEV void attention(const AttentionArgs &args, u8 *lds)
 {
-    typedef Attend<T, D, false, PlainFormat<T>, Form> Block;
+    typedef AttendQueries<T, D, Form> Block;
     typedef typename Block::Shape Shape;
     constexpr i32 rows = (i32)Shape::block_rows;
-    __shared__ __attribute__((aligned(16))) u8 lds[Block::lds_nbytes];
 
     NO_UNROLL
     for (u32 b = blockIdx.z; b < read_args(args).b; b += gridDim.z) {

@@ -89,7 +89,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     typedef RingEnd<1> QueryEnd;
     typedef RingEnd<ATTEND_MASK_SLOTS> MaskEnd;
     struct Lds {
-        u32 q, tiles, masks;
+        u32 q, tiles, static_masks, masks;
 
         DEV_MEMBER u32 tile(const TileEnd &at) const
         {
@@ -97,7 +97,11 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         }
         DEV_MEMBER u32 mask(const MaskEnd &at) const
         {
-            return masks + at.slot * queries * MaskTile::nbytes;
+            constexpr u32 nbytes = ATTEND_MASK_SLOT(groups, keys);
+            constexpr u32 others = ATTEND_STATIC_MASKS(groups, keys);
+
+            return at.slot < others ? static_masks + at.slot * nbytes
+                                    : masks + (at.slot - others) * nbytes;
         }
     };
     /* Queries of a sequence and a head from `first` on, and their key span. */
@@ -438,12 +442,12 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 role.run(a, Work(a, head / a.h, head % a.h, first));
         }
     }
-    /* lds: Shape::lds_nbytes, at a multiple of 1024 */
-    static DEV_MEMBER void all(const AttentionArgs &a, u32 lds,
+    /* lds: Shape::lds_nbytes, at a multiple of 1024, and masks behind */
+    static DEV_MEMBER void all(const AttentionArgs &a, u32 lds, u32 own,
                                Barriers &barriers)
     {
         const u32 tiles = lds + q_nbytes;
-        const Lds l = {lds, tiles, tiles + slots * tile_nbytes};
+        const Lds l = {lds, tiles, own, tiles + slots * tile_nbytes};
 
         if (threadIdx.x == 0) {
             barriers.tiles.init(128, groups * 4);
@@ -474,13 +478,17 @@ template <u32 D, class Form> DEV bool attend_groups_fit()
                Shape::lds_nbytes + (Form::has_mask ? Shape::mask_nbytes : 0);
 }
 
-/* By the recommended launch, for which attend_groups_fit() is true. */
+/* By the recommended launch, for which attend_groups_fit() is true. own:
+ * ATTEND_STATIC_LDS bytes */
 template <typename T, u32 D, class Form>
-DEV void attend_groups(const AttentionArgs &a)
+DEV void attend_groups(const AttentionArgs &a, u8 *own)
 {
     typedef AttendGroups<T, D, Form> Groups;
+    static_assert(AttendQueries<T, D, Form>::lds_nbytes == ATTEND_STATIC_LDS,
+                  "what prefill() has");
     extern __shared__ __attribute__((aligned(1024))) u8 tiles[];
     __shared__ typename Groups::Barriers barriers;
 
-    Groups::all(a, (u32)__cvta_generic_to_shared(tiles), barriers);
+    Groups::all(a, (u32)__cvta_generic_to_shared(tiles),
+                (u32)__cvta_generic_to_shared(own), barriers);
 }
