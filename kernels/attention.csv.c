@@ -27,7 +27,7 @@ struct many {
 };
 static const struct many by_warps[] = {
 #define SHAPE(d, keys, at_once, stages, q_in_lds, blocks)                      \
-    {d, 256, 128, ATTEND_LDS(d, keys, stages, q_in_lds), 0},
+    {d, 256, 128, ATTEND_LDS(d, keys, stages), 0},
     ATTEND_SHAPES(SHAPE)
 #undef SHAPE
 };

@@ -96,7 +96,7 @@ DEV void prefill(const AttentionArgs &a)
         }
         return attend_groups<T, D, Form>(a, lds);
 #else
-        if (attend_many<T, D, Form>(a))
+        if (attend_many<T, D, Form>(a, lds))
             return;
 #endif
     }

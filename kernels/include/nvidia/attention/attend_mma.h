@@ -19,7 +19,7 @@ template <u32 D> struct AttendManyShape;
         static constexpr u32 keys = Keys, at_once = AtOnce, stages = Stages;   \
         static constexpr bool q_in_lds = QInLds;                               \
         static constexpr u32 threads = 256, blocks = Blocks;                   \
-        static constexpr u32 lds_nbytes = ATTEND_LDS(D, Keys, Stages, QInLds); \
+        static constexpr u32 lds_nbytes = ATTEND_LDS(D, Keys, Stages);         \
     };
 ATTEND_SHAPES(SHAPE)
 #undef SHAPE
@@ -129,17 +129,12 @@ template <typename T, u32 D, class Form> struct AttendMany {
     typedef ManyWarp<T, D, at_once, Shape::q_in_lds, Form> Warp;
     typedef typename Warp::Rows Rows;
     typedef typename Warp::Lines Lines;
-    static constexpr u32 q_nbytes =
-        Shape::q_in_lds ? warps * Warp::slab_nbytes : 0;
-    static constexpr u32 ring_nbytes = Shape::stages * stage_nbytes;
-    static_assert(q_nbytes + ring_nbytes <= Shape::lds_nbytes &&
-                      warps * Warp::slab_nbytes <= q_nbytes + ring_nbytes,
-                  "what a workgroup has of LDS");
+    static_assert(warps * Warp::slab_nbytes <= ATTEND_STATIC_LDS, "for Q");
     static constexpr i32 queries = (i32)(warps * 16);
 
     /* Queries from first on. */
     static DEV_MEMBER void run(const AttentionArgs &a, u32 b, u32 head,
-                               i32 first, u32 lds_q)
+                               i32 first, u32 lds, u32 lds_q)
     {
         const u32 t = threadIdx.x, warp = t / 32;
         const Sequence s(a, b);
@@ -153,7 +148,7 @@ template <typename T, u32 D, class Form> struct AttendMany {
         const KeySpan span =
             seen_by(s, first, min_of(first + queries, rows.nrows) - 1);
         const i32 start = span.first / (i32)keys * (i32)keys;
-        CopyRing<Shape::stages, stage_nbytes> ring(lds_q + q_nbytes);
+        CopyRing<Shape::stages, stage_nbytes> ring(lds);
         i32 copied = start;
         Warp w;
 
@@ -210,7 +205,7 @@ template <typename T, u32 D, class Form> struct AttendMany {
         w.add_values(p, lds + half_nbytes);
     }
     /* Makes this workgroup's tiles: 128 queries of a head and sequence each. */
-    static DEV_MEMBER void all(const AttentionArgs &a, u32 lds)
+    static DEV_MEMBER void all(const AttentionArgs &a, u32 lds, u32 lds_q)
     {
         NO_UNROLL
         for (u32 b = blockIdx.z; b < a.b; b += gridDim.z) {
@@ -223,21 +218,26 @@ template <typename T, u32 D, class Form> struct AttendMany {
                 for (u32 at = blockIdx.x;
                      nq > 0 && at <= (u32)(nq - 1) / (u32)queries;
                      at += gridDim.x) {
-                    run(a, b, h, ((nq - 1) / queries - (i32)at) * queries, lds);
+                    run(a, b, h, ((nq - 1) / queries - (i32)at) * queries, lds,
+                        lds_q);
                 }
             }
         }
     }
 };
 
-/* False, and nothing is done, without the recommended launch's LDS. */
+/* False, and nothing is done, without the recommended launch's LDS. own:
+ * ATTEND_STATIC_LDS bytes */
 template <typename T, u32 D, class Form>
-DEV bool attend_many(const AttentionArgs &a)
+DEV bool attend_many(const AttentionArgs &a, u8 *own)
 {
+    static_assert(AttendQueries<T, D, Form>::lds_nbytes == ATTEND_STATIC_LDS,
+                  "what prefill() has");
     extern __shared__ __attribute__((aligned(128))) u8 given[];
 
     if (dynamic_lds_nbytes() < AttendManyShape<D>::lds_nbytes)
         return false;
-    AttendMany<T, D, Form>::all(a, (u32)__cvta_generic_to_shared(given));
+    AttendMany<T, D, Form>::all(a, (u32)__cvta_generic_to_shared(given),
+                                (u32)__cvta_generic_to_shared(own));
     return true;
 }
