@@ -532,7 +532,7 @@ kpk_status kpk_attention2_launch(kpk_instance *inst,
     a.base.partial = plan->workspace_nbytes ? workspace : NULL;
     unpacks = strstr(plan->join, "_to_") != NULL;
     if (unpacks) {
-        st = launch_one(inst, plan->join, &plan->join_shape, 1, false, &a,
+        st = launch_one(inst, plan->join, &plan->join_shape, 1, true, &a,
                         stream);
         if (st != KPK_OK)
             return st;
