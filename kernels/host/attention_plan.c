@@ -8,9 +8,9 @@
  * wide head a block for many queries takes 32 rows; if the queries fill at most
  * a quarter of it, they are decoded, however many heads share one of K. For
  * many queries a launch makes plain numbers of K and V in blocks first, if the
- * workspace holds them; else they are decoded. Keys
- * are split until the device is full, but not into parts that take less time
- * than a launch. On targets with clusters few splits form a cluster.
+ * workspace holds them; else they are decoded. Keys are split until the device
+ * is full, but not into parts that take less time than a launch. On targets
+ * with clusters few splits form a cluster.
  */
 #include "attention_plan.h"
 

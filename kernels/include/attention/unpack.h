@@ -27,8 +27,8 @@ DEV void unpack_piece(const AttentionArgs &a, bool is_key, u32 b, u32 row,
         return;
 
     const KeyRows rows = key_rows<Format>(a, b, base, batch, stride);
-    const u8 *const from = rows.row((i32)row) +
-                           format_nbytes<Format>((i64)piece * 8);
+    const u8 *const from =
+        rows.row((i32)row) + format_nbytes<Format>((i64)piece * 8);
     const u64 first = a.cu_seqlens_k ? (u64)s.k_rows : (u64)b * a.seqlen_k;
 
     *reinterpret_cast<Piece *>(to + ((first + row) * a.h_k + head) * width +

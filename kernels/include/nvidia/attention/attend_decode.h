@@ -32,7 +32,9 @@ DEV u32 transpose_halves(u32 v)
 {
     u32 w;
 
-    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(w) : "r"(v));
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+                 : "=r"(w)
+                 : "r"(v));
     return w;
 }
 
@@ -100,9 +102,9 @@ struct DecodeRows : AttendRows<ScoreColumns, typename Unit::T, D,
                 Unit::order_query(q[k]);
         }
         if constexpr (converts)
-            to_f16(join_lanes<4>(
-                       top, [](u32 p, u32 r) { return max_of(p, r); }) >>
-                   7);
+            to_f16(
+                join_lanes<4>(top, [](u32 p, u32 r) { return max_of(p, r); }) >>
+                7);
     }
     /* Q of bf16 becomes f16 times a power of two, so that a row's largest
      * element, whose biased exponent is given, is near 2^10. */
@@ -148,12 +150,11 @@ struct DecodeRows : AttendRows<ScoreColumns, typename Unit::T, D,
             f32 odd[4] = {0, 0, 0, 0};
             f32(&even)[4] = x[side * tiles + t];
 
-            Unit::template each<false>(
-                lds, t, [&](u32 i, const u32(&y)[4]) {
-                    const u32(&with)[2] = q[part * steps + i];
+            Unit::template each<false>(lds, t, [&](u32 i, const u32(&y)[4]) {
+                const u32(&with)[2] = q[part * steps + i];
 
-                    MmaOp<P>::call(i % 2 ? odd : even, y, with[0], with[1]);
-                });
+                MmaOp<P>::call(i % 2 ? odd : even, y, with[0], with[1]);
+            });
             UNROLL
             for (u32 e = 0; e < 4; e++)
                 even[e] += odd[e];
@@ -166,7 +167,8 @@ struct DecodeRows : AttendRows<ScoreColumns, typename Unit::T, D,
         if constexpr (converts) {
             UNROLL
             for (u32 i = 0; i < 2; i++)
-                Base::change(x, i, [&](u32, u32, f32 v) { return v * scale[i]; });
+                Base::change(x, i,
+                             [&](u32, u32, f32 v) { return v * scale[i]; });
         }
 
         const f32 factor =
@@ -181,8 +183,7 @@ struct DecodeRows : AttendRows<ScoreColumns, typename Unit::T, D,
         for (u32 e = 0; e < tiles * 2; e++) {
             const f32 *from = x[e / 2] + e % 2 * 2;
 
-            p[e / 2][e % 2] =
-                transpose_halves(round_two<P>(from[0], from[1]));
+            p[e / 2][e % 2] = transpose_halves(round_two<P>(from[0], from[1]));
         }
     }
     DEV_MEMBER void add_values(const Operands &p, u32 side, u32 part, u32 lds)
@@ -193,10 +194,9 @@ struct DecodeRows : AttendRows<ScoreColumns, typename Unit::T, D,
         for (u32 t = 0; t < tiles; t++) {
             const u32(&with)[2] = p[side * tiles + t];
 
-            Unit::template each<true>(
-                lds, t, [&](u32 i, const u32(&y)[4]) {
-                    MmaOp<P>::call(o[part * steps + i], y, with[0], with[1]);
-                });
+            Unit::template each<true>(lds, t, [&](u32 i, const u32(&y)[4]) {
+                MmaOp<P>::call(o[part * steps + i], y, with[0], with[1]);
+            });
         }
     }
 };
@@ -218,7 +218,7 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
         f32 block_m[16], block_l[16]; /* for the cluster */
     };
     static constexpr u32 lds_nbytes = warps * ring_nbytes > sizeof(Joined)
-                                          ? warps * ring_nbytes
+                                          ? warps *ring_nbytes
                                           : (u32)sizeof(Joined);
 
     /* Which rows, and keys. */
@@ -241,8 +241,8 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
                            Format());
         const bool aligned = k.template is_aligned<Unit::alignment>() &&
                              v.template is_aligned<Unit::alignment>();
-        const KeySpan span = seen_by(s, rows.token(w.first),
-                                     rows.token(w.first + w.nrows - 1));
+        const KeySpan span =
+            seen_by(s, rows.token(w.first), rows.token(w.first + w.nrows - 1));
         const u32 rings = (u32)__cvta_generic_to_shared(lds);
         CopyRing<slots, Unit::nbytes> ring(rings + warp * ring_nbytes);
         constexpr i32 tile = (i32)(warps * Unit::keys);
@@ -264,8 +264,8 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
         const auto copy = [&](u32 n) {
             const u32 part = n % parts;
             const bool is_key = n / parts % 2 == 0;
-            const i32 key = key0 + (i32)(side * Unit::keys) +
-                            (i32)(n / (2 * parts)) * tile;
+            const i32 key =
+                key0 + (i32)(side * Unit::keys) + (i32)(n / (2 * parts)) * tile;
             const u32 d = is_key ? a.d : Form::d_v(a);
 
             ring.fill([&](u32 to) {
@@ -392,7 +392,8 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
                     to.set_partial_sum(a, w.split, d_v, one.l,
                                        one.log2_sum(p_lead<P>));
             } else {
-                store_anywhere(to.template out<T>(a, d), finished(a, to, one, d));
+                store_anywhere(to.template out<T>(a, d),
+                               finished(a, to, one, d));
             }
         });
 #if KPK_SM >= 90
@@ -401,8 +402,8 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
         cluster_show();
         each_result(a, w, cluster_rank(), cluster_blocks(), [&](u32 r, u32 d) {
             const AttendRow to = place(r);
-            const Pack<T, 2> two = finished(
-                a, to, merge_blocks(all, a.splits, r, d), d);
+            const Pack<T, 2> two =
+                finished(a, to, merge_blocks(all, a.splits, r, d), d);
 
             if (a.o_q8_1)
                 store_as_q8_1(a, to, d, two);
@@ -454,8 +455,8 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
     }
 #if KPK_SM >= 90
     /* What blocks of the cluster have, in rank order. */
-    static DEV_MEMBER RowPart merge_blocks(const Joined &all, u32 splits,
-                                           u32 r, u32 d)
+    static DEV_MEMBER RowPart merge_blocks(const Joined &all, u32 splits, u32 r,
+                                           u32 d)
     {
         RowPart part[most_cluster];
 
@@ -509,8 +510,8 @@ DEV void attend_decode(const AttentionArgs &a)
         for (u32 y = blockIdx.y; y < a.h_k * tiles; y += gridDim.y) {
             const u32 head = y / tiles;
             const i32 first = (i32)(y % tiles * 16);
-            const i32 nrows =
-                min_of(Queries<true>(a, Sequence(a, b), head).nrows - first, 16);
+            const i32 nrows = min_of(
+                Queries<true>(a, Sequence(a, b), head).nrows - first, 16);
 
             if (nrows <= 0)
                 continue;

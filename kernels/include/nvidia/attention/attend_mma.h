@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "nvidia/attention/attend_shapes.h"
 #include "nvidia/attention/attend_rows.h"
+#include "nvidia/attention/attend_shapes.h"
 #include "nvidia/copy/ring.h"
 
 template <u32 D> struct AttendManyShape;

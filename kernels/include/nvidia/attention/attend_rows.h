@@ -304,8 +304,7 @@ struct AttendRows {
             UNROLL
             for (u32 i = 0; i < 2; i++)
                 change(x, i, [&](u32 j, u32 n, f32 v) {
-                    return fused(v, factor,
-                                 mask(i, j, key0 + (i32)n) * log2_e);
+                    return fused(v, factor, mask(i, j, key0 + (i32)n) * log2_e);
                 });
             return 1;
         }

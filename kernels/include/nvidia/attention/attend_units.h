@@ -40,10 +40,9 @@ template <typename T_, u32 D> struct PlainUnit {
     static DEV_MEMBER void each(u32 lds, u32 t, Fn fn)
     {
         const u32 lane = threadIdx.x % 32, high = lane / 16;
-        const u32 first =
-            lds + t * 16 * Lines::nbytes +
-            (Values ? Lines::at(lane % 8 + high * 8, lane / 8 % 2)
-                    : Lines::at(lane % 16, high));
+        const u32 first = lds + t * 16 * Lines::nbytes +
+                          (Values ? Lines::at(lane % 8 + high * 8, lane / 8 % 2)
+                                  : Lines::at(lane % 16, high));
 
         UNROLL
         for (u32 i = 0; i < cols / 16; i++) {
@@ -192,10 +191,9 @@ template <class Format_, u32 D> struct BlockUnit {
             const bool seen = at < width && k >= span.first && k < span.end;
             const u16 v = seen ? load_u16(from.row(a, b, k) + at) : (u16)0;
 
-            asm volatile("st.shared.u16 [%0], %1;" ::"r"(lds + key * pitch +
-                                                         at),
-                         "h"(v)
-                         : "memory");
+            asm volatile(
+                "st.shared.u16 [%0], %1;" ::"r"(lds + key * pitch + at), "h"(v)
+                : "memory");
         }
     }
 

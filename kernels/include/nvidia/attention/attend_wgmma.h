@@ -16,8 +16,8 @@
  */
 #pragma once
 
-#include "nvidia/attention/attend_shapes.h"
 #include "nvidia/attention/attend_rows.h"
+#include "nvidia/attention/attend_shapes.h"
 #include "nvidia/copy/ring.h"
 #include "nvidia/unit/wgmma.h"
 
@@ -47,8 +47,8 @@ template <u32 D, u32 Lines> struct AttendColumns {
 /* One of two numbers in LDS. A lane that asks for both loads them once. */
 DEV f32 half_of_pair(u32 lds, bool second)
 {
-    return convert<f32>(
-        (*static_cast<const Pack<f16, 2> *>(__cvta_shared_to_generic(lds)))[second]);
+    return convert<f32>((*static_cast<const Pack<f16, 2> *>(
+        __cvta_shared_to_generic(lds)))[second]);
 }
 
 template <u32 n> DEV void take_registers()
@@ -179,9 +179,9 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             const i64 apart = Form::mask_at(a, 0, 0, (i32)step);
             const i32 first = key0 + (i32)piece * 8;
             const i32 keys_here = max_of(min_of(w.s.nk - first, 8), 0);
-            const f16 *from = mask + Form::mask_at(a, w.b, w.head,
-                                                   w.first + (i32)line) +
-                              first;
+            const f16 *from =
+                mask + Form::mask_at(a, w.b, w.head, w.first + (i32)line) +
+                first;
             const bool aligned =
                 (((u64)mask | (u64)(Form::mask_at(a, 1, 0, 0) * 2) |
                   (u64)(Form::mask_at(a, 0, 1, 0) * 2) |
@@ -324,10 +324,10 @@ template <typename T, u32 D, class Form> struct AttendGroups {
 
             const f32 factor =
                 r.finish(x, a, w.b, w.rows, key0, [&](u32 i, u32 j, i32) {
-                    return half_of_pair(
-                        lds.mask(mask_out) + MaskTile::at(line + 8 * i, j / 2) +
-                            threadIdx.x % 4 * 4,
-                        j % 2);
+                    return half_of_pair(lds.mask(mask_out) +
+                                            MaskTile::at(line + 8 * i, j / 2) +
+                                            threadIdx.x % 4 * 4,
+                                        j % 2);
                 });
 
             if (Form::mask(a)) {
