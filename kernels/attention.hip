@@ -103,13 +103,10 @@ DEV void prefill(const AttentionArgs &a)
 #endif
     attention<T, D, Form>(a, lds);
 }
-#ifndef KPK_TRY
-#define KPK_TRY 3
-#endif
 /* registers for so many blocks on a multiprocessor: one more would spill */
 #if KPK_SM >= 80
 #define DECODE_BOUNDS(D)                                                       \
-    __launch_bounds__(128, D <= 256 ? KPK_TRY : 2)
+    __launch_bounds__(128, D <= 256 ? 3 : 2)
 #else
 #define DECODE_BOUNDS(D) __launch_bounds__(128)
 #endif

@@ -235,12 +235,7 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
         const u32 side = warp % Sides;
         const Sequence s(a, w.b);
         const Rows rows(a, s, w.head);
-        const AttendKeys k(a, s, w.b, w.head, a.k, a.k_batch, a.k_row, a.k_head,
-                           Format());
-        const AttendKeys v(a, s, w.b, w.head, a.v, a.v_batch, a.v_row, a.v_head,
-                           Format());
-        const bool aligned = k.template is_aligned<Unit::alignment>() &&
-                             v.template is_aligned<Unit::alignment>();
+        const AttendKeysValues<Format, Unit::alignment> of(a, s, w.b, w.head);
         const KeySpan span =
             seen_by(s, rows.token(w.first), rows.token(w.first + w.nrows - 1));
         const u32 rings = (u32)__cvta_generic_to_shared(lds);
@@ -269,13 +264,13 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
             const u32 d = is_key ? a.d : Form::d_v(a);
 
             ring.fill([&](u32 to) {
-                AttendKeys from = is_key ? k : v;
+                AttendKeys from = is_key ? of.k : of.v;
 
                 from.base += format_nbytes<Format>(part * Unit::cols);
                 if (key < key_end)
                     Unit::copy(to, a, w.b, from,
-                               d - min_of(d, part * Unit::cols), aligned, key,
-                               span, lane);
+                               d - min_of(d, part * Unit::cols), of.aligned,
+                               key, span, lane);
             });
         };
         /* fn(side, its unit n), which all have come */

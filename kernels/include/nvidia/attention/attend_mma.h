@@ -139,12 +139,7 @@ template <typename T, u32 D, class Form> struct AttendMany {
         const u32 t = threadIdx.x, warp = t / 32;
         const Sequence s(a, b);
         const Rows rows(a, s, head);
-        const u32 key_head = rows.key_head(a);
-        const AttendKeys k(a, s, b, key_head, a.k, a.k_batch, a.k_row,
-                           a.k_head);
-        const AttendKeys v(a, s, b, key_head, a.v, a.v_batch, a.v_row,
-                           a.v_head);
-        const bool aligned = k.is_aligned() && v.is_aligned();
+        const AttendKeysValues<PlainFormat<T>> of(a, s, b, rows.key_head(a));
         const KeySpan span =
             seen_by(s, first, min_of(first + queries, rows.nrows) - 1);
         const i32 start = span.first / (i32)keys * (i32)keys;
@@ -154,11 +149,11 @@ template <typename T, u32 D, class Form> struct AttendMany {
 
         const auto copy = [&](u32 stage) {
             if (copied < span.end) {
-                copy_lines<Lines, keys, threads>(stage, a, b, k, a.d, aligned,
+                copy_lines<Lines, keys, threads>(stage, a, b, of.k, a.d,
+                                                 of.aligned, copied, span, t);
+                copy_lines<Lines, keys, threads>(stage + half_nbytes, a, b,
+                                                 of.v, Form::d_v(a), of.aligned,
                                                  copied, span, t);
-                copy_lines<Lines, keys, threads>(stage + half_nbytes, a, b, v,
-                                                 Form::d_v(a), aligned, copied,
-                                                 span, t);
             }
             copied += (i32)keys;
         };

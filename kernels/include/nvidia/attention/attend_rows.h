@@ -35,26 +35,6 @@ struct AttendKeys {
     const u8 *base;
     i64 row_nbytes, page_nbytes;
 
-    template <class Format = PlainFormat<f16>>
-    DEV_MEMBER AttendKeys(const AttentionArgs &a, const Sequence &s, u32 b,
-                          u32 key_head, const void *array, i64 batch, i64 row,
-                          i64 head, Format = Format())
-        : base(first_row<Format>(a, s, b, key_head, array, batch, row, head)),
-          row_nbytes(format_nbytes<Format>(row)),
-          page_nbytes(a.block_table ? format_nbytes<Format>(batch) : 0)
-    {
-    }
-    /* Becomes the other of K and V. */
-    DEV_MEMBER void take(const AttendKeys &other)
-    {
-        base = other.base;
-        row_nbytes = other.row_nbytes, page_nbytes = other.page_nbytes;
-    }
-    template <u32 n = 16> DEV_MEMBER bool is_aligned() const
-    {
-        return (((u64)base | (u64)row_nbytes | (u64)page_nbytes) & (n - 1)) ==
-               0;
-    }
     DEV_MEMBER const u8 *row(const AttentionArgs &a, u32 b, i32 key) const
     {
         if (!a.block_table)
@@ -66,6 +46,29 @@ struct AttendKeys {
                a.block_table[(u64)b * a.block_table_batch + page] *
                    page_nbytes +
                ((u32)key - page * a.page_size) * row_nbytes;
+    }
+};
+/* Both, and whether all rows are aligned to so many bytes. */
+template <class Format, u32 Alignment = 16> struct AttendKeysValues {
+    AttendKeys k, v;
+    bool aligned;
+
+    DEV_MEMBER AttendKeysValues(const AttentionArgs &a, const Sequence &s,
+                                u32 b, u32 key_head)
+        : k(keys(a, s, b, key_head, a.k, a.k_batch, a.k_row, a.k_head)),
+          v(keys(a, s, b, key_head, a.v, a.v_batch, a.v_row, a.v_head)),
+          aligned((((u64)k.base | (u64)k.row_nbytes | (u64)k.page_nbytes |
+                    (u64)v.base | (u64)v.row_nbytes | (u64)v.page_nbytes) &
+                   (Alignment - 1)) == 0)
+    {
+    }
+    static DEV_MEMBER AttendKeys keys(const AttentionArgs &a, const Sequence &s,
+                                      u32 b, u32 key_head, const void *array,
+                                      i64 batch, i64 row, i64 head)
+    {
+        return {first_row<Format>(a, s, b, key_head, array, batch, row, head),
+                format_nbytes<Format>(row),
+                a.block_table ? format_nbytes<Format>(batch) : 0};
     }
 };
 

@@ -98,10 +98,11 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         DEV_MEMBER u32 mask(const MaskEnd &at) const
         {
             constexpr u32 nbytes = ATTEND_MASK_SLOT(groups, keys);
-            constexpr u32 others = ATTEND_STATIC_MASKS(groups, keys);
+            constexpr i32 others = ATTEND_STATIC_MASKS(groups, keys);
 
-            return at.slot < others ? static_masks + at.slot * nbytes
-                                    : masks + (at.slot - others) * nbytes;
+            return (i32)at.slot < others
+                       ? static_masks + at.slot * nbytes
+                       : masks + (at.slot - (u32)others) * nbytes;
         }
     };
     /* Queries of a sequence and a head from `first` on, and their key span. */
@@ -131,31 +132,23 @@ template <typename T, u32 D, class Form> struct AttendGroups {
 
         DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
         {
-            const u32 key_head = w.rows.key_head(a);
-            const AttendKeys k(a, w.s, w.b, key_head, a.k, a.k_batch, a.k_row,
-                               a.k_head);
-            const AttendKeys v(a, w.s, w.b, key_head, a.v, a.v_batch, a.v_row,
-                               a.v_head);
-            const bool aligned = k.is_aligned() && v.is_aligned();
+            const AttendKeysValues<PlainFormat<T>> of(a, w.s, w.b,
+                                                      w.rows.key_head(a));
             i32 k0 = w.start, v0 = w.start;
             bool is_key = true;
 
             copy_queries(a, w);
             NO_UNROLL
             while (v0 < w.span.end) {
-                AttendKeys from = k;
-
                 is_key &= k0 < w.span.end;
-                if (!is_key) {
-                    from.base = v.base;
-                    from.row_nbytes = v.row_nbytes;
-                    from.page_nbytes = v.page_nbytes;
-                }
+
+                const AttendKeys from = is_key ? of.k : of.v;
+
                 in.fill();
                 copy_lines<Tile, keys, 128>(
                     lds.tile(in), a, w.b, from, is_key ? a.d : Form::d_v(a),
-                    aligned, is_key ? k0 : v0, w.span, threadIdx.x % 128);
-                arrive(in.full(), aligned);
+                    of.aligned, is_key ? k0 : v0, w.span, threadIdx.x % 128);
+                arrive(in.full(), of.aligned);
                 if (is_key && Form::mask(a))
                     copy_mask(a, w, k0);
                 /* K0 K1 V0 K2 V1 ... */
