@@ -145,37 +145,43 @@ template <class Format_, u32 D> struct BlockUnit {
     static constexpr u32 pieces = row_nbytes / alignment;
     static_assert(pieces % 8 == 1, "lanes beside rows of eight pieces");
 
+    /* fn(key, byte) for this lane's pieces of 16 rows: eight lanes have
+     * neighbouring pieces */
+    template <class Fn> static DEV_MEMBER void each_piece(u32 lane, Fn fn)
+    {
+        UNROLL
+        for (u32 i = 0; i < 4; i++) {
+            UNROLL
+            for (u32 j = 0; j < pieces / 8; j++)
+                fn(lane / 8 + 4 * i, (lane % 8 + 8 * j) * alignment);
+        }
+        if (lane < keys)
+            fn(lane, (pieces - 1) * alignment);
+    }
     static DEV_MEMBER void copy(u32 lds, const AttentionArgs &a, u32 b,
                                 const AttendKeys &from, u32 d, bool aligned,
                                 i32 key0, const KeySpan &span, u32 lane)
     {
         const u32 width = min_of((d + 31) / 32, blocks) * block;
-        const bool whole = !a.block_table && width == row_nbytes &&
-                           key0 >= span.first && key0 + (i32)keys <= span.end;
-        const auto piece = [&](u32 key, u32 n) {
-            const u32 at = n * alignment;
-            const i32 k = key0 + (i32)key;
-            const bool seen =
-                whole || (at < width && k >= span.first && k < span.end);
-            const u8 *const p = whole  ? from.base + k * from.row_nbytes + at
-                                : seen ? from.row(a, b, k) + at
-                                       : from.base;
-
-            async_copy_few<alignment>(lds + key * pitch + at, p,
-                                      seen ? alignment : 0);
-        };
+        const u8 *const first = from.base + key0 * from.row_nbytes;
 
         if (!aligned || width % alignment != 0)
             return copy_words(lds, a, b, from, width, key0, span, lane);
-        /* eight lanes have neighbouring pieces */
-        UNROLL
-        for (u32 i = 0; i < 4; i++) {
-            UNROLL
-            for (u32 j = 0; j < pieces / 8; j++)
-                piece(lane / 8 + 4 * i, lane % 8 + 8 * j);
-        }
-        if (lane < keys)
-            piece(lane, pieces - 1);
+        if (!a.block_table && width == row_nbytes && key0 >= span.first &&
+            key0 + (i32)keys <= span.end)
+            return each_piece(lane, [&](u32 key, u32 at) {
+                async_copy_few<alignment>(
+                    lds + key * pitch + at,
+                    first + (i64)key * from.row_nbytes + at, alignment);
+            });
+        each_piece(lane, [&](u32 key, u32 at) {
+            const i32 k = key0 + (i32)key;
+            const bool seen = at < width && k >= span.first && k < span.end;
+
+            async_copy_few<alignment>(lds + key * pitch + at,
+                                      seen ? from.row(a, b, k) + at : from.base,
+                                      seen ? alignment : 0);
+        });
     }
     /* The same, two bytes at a time; the unit is there afterwards. */
     static DEV_MEMBER void copy_words(u32 lds, const AttentionArgs &a, u32 b,
