@@ -23,10 +23,10 @@
  * of 576 take wide heads: up to 576 columns of K and 512 of V, 32 queries of
  * one head in a block, without clusters.
  *
- * attention2_*_to_* makes plain numbers of K and V in blocks for attention_* and
- * attention2_*: from `partial` on, K's rows of all sequences, of h_k heads and d
- * columns, and V's behind them. Rows are those of cu_seqlens_k, or seqlen_k for
- * each sequence. Any 1-D grid.
+ * attention2_*_to_* makes plain numbers of K and V in blocks for attention_*
+ * and attention2_*: from `partial` on, K's rows of all sequences, of h_k heads
+ * and d columns, and V's behind them. Rows are those of cu_seqlens_k, or
+ * seqlen_k for each sequence. Any 1-D grid.
  *
  * Grids: x over queries / 128 (of wide heads / 32), y over heads, z over b, 256
  * threads; x over splits, y over heads of K times their rows / 16 (on AMD GPUs
@@ -105,8 +105,7 @@ DEV void prefill(const AttentionArgs &a)
 }
 /* registers for so many blocks on a multiprocessor: one more would spill */
 #if KPK_SM >= 80
-#define DECODE_BOUNDS(D)                                                       \
-    __launch_bounds__(128, D <= 256 ? 3 : 2)
+#define DECODE_BOUNDS(D) __launch_bounds__(128, D <= 256 ? 3 : 2)
 #else
 #define DECODE_BOUNDS(D) __launch_bounds__(128)
 #endif
