@@ -4,12 +4,12 @@
  *
  * x counts rows of C, y columns; grid.z is batch times splits. A block of
  * gemm_join_* takes 1024 results of a matrix, one of gemm_align_* 8192
- * elements. On NVIDIA's the steps lie in dynamic shared memory: two of f32 and
- * f64, of f16 and bf16 as many as nvidia/gemm/mma_tile.h has. There the larger
- * tiles of f16 and bf16 have 256 rows, those of few rows along K 16 columns,
- * and the tiles of mma_tile.h come one after another in a block, so that no
- * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
- * have the tiles of nvidia/gemm/wgmma_shapes.h, told by shared memory, and
+ * elements. On NVIDIA's the steps lie in dynamic shared memory: three of f32
+ * and f64, of f16 and bf16 as many as nvidia/gemm/tile_choice.h has. There the
+ * larger tiles of f16 and bf16 have 256 rows, those of few rows along K 16
+ * columns, and the tiles of mma_tile.h come one after another in a block, so
+ * that no more blocks are wanted than run at once. On sm_90 kernels of f16 and
+ * bf16 have the tiles of nvidia/gemm/wgmma_shapes.h, told by shared memory, and
  * clusters of up to `cluster` blocks may share a tile; f32 has room for limbs
  * there, see nvidia/gemm/bf16x3_tile.h, and few rows of f32 and f64 for copies,
  * see nvidia/gemm/rows8_copied.h.
@@ -85,14 +85,13 @@ static const struct {
     int shares, share;
 } any_rows[] = {{{2, 190, 215, 4600}, 6, 1100}, {{2, 64, 64, 3700}, 4, 900}};
 
-/* Tiles on sm_90 of operands that are not aligned, nvidia/gemm/ragged_tile.h.
- */
+/* Tiles on sm_90 of operands that are not aligned. */
 static const struct ragged {
-    int t, m, more; /* the kernel, rows of its tile, LDS for results */
+    int t, m; /* the kernel, rows of its tile */
     struct times times;
-} ragged[] = {{1, 64, 0, {2, 600, 950, 4200}},
-              {2, 128, 0, {2, 830, 1100, 4200}},
-              {2, 64, KPK_RAGGED_MORE, {2, 600, 950, 4000}}};
+} ragged[] = {{1, 64, {2, 600, 950, 4200}},
+              {2, 128, {2, 830, 1100, 4200}},
+              {2, 64, {2, 600, 950, 4000}}};
 enum { NUM_RAGGED = sizeof(ragged) / sizeof(ragged[0]) };
 
 /* Few rows by copies, nvidia/gemm/rows8_copied.h, on sm_90. A block takes its
@@ -291,8 +290,8 @@ static void print_ragged_rows(int layout, const struct type *type, int t)
 
         if (row->t == t)
             print_row(layout, type, t, "sm_90", &row->times, &extent, 0,
-                      INT_MAX, &h200_memory, 1, 0, 0, 0,
-                      KPK_RAGGED_LDS(row->m, row->more), 0);
+                      INT_MAX, &h200_memory, 1, 0, 0, 0, KPK_RAGGED_LDS(row->m),
+                      0);
     }
 }
 
@@ -310,7 +309,7 @@ static void print_nvidia(int layout, int type, int t,
                                                      : &p->nvidia[t];
     const int shared = few     ? 0
                        : limbs ? KPK_LIMB_LDS(m)
-                               : (async ? processor->steps : 2) * 128 * (m + n);
+                               : (async ? processor->steps : 3) * 128 * (m + n);
     const struct extent extent = {m, n, m, n};
 
     if (is_h200 && async) {

@@ -747,7 +747,7 @@ kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
             ARG(b.stride),  ARG(o->stride_c), ARG(p->batch), ARG(plan->splits),
             alpha_arg,      beta_arg};
 
-        /* Early: kernels of f16 and bf16 wait before they read anything. */
+        /* Early: kernels wait before they read anything. */
         const kpk_launch_options options = {.shape = plan->shape,
                                             .stream = stream,
                                             .cluster = {plan->cluster},

@@ -106,9 +106,9 @@ static const struct tile {
     KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_64(TILE_64)
         KPK_GEMM_TILES_8(TILE_8)
     /* operands that are not aligned, and few rows of any */
-    {64, KPK_RAGGED_LDS(64, 0), 64, 64, 2},
-    {8, KPK_RAGGED_LDS(128, 0), 128, 64, 2},
-    {8, KPK_RAGGED_LDS(64, KPK_RAGGED_MORE), 64, 64, 2},
+    {64, KPK_RAGGED_LDS(64), 64, 64, 2},
+    {8, KPK_RAGGED_LDS(128), 128, 64, 2},
+    {8, KPK_RAGGED_LDS(64), 64, 64, 2},
     {8, 0, 8, 64, 2}};
 
 static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)

@@ -4,34 +4,9 @@
  */
 #pragma once
 
-#include "early.h"
 #include "matrix/gemm_tile.h"
 #if KPK_SM >= 80
-#include "nvidia/gemm/f32_f64_tile.h"
-#include "nvidia/gemm/gemm_f16.h"
-#endif
-#if KPK_WARPGROUPS
-#include "nvidia/gemm/bf16x3_tile.h"
-#include "nvidia/gemm/transposed_tile.h"
-#endif
-
-#if KPK_SM >= 80
-/* Tiles of f32 and f64, if operands are aligned to `Once` bytes and the launch
- * gave LDS for two steps; `lds` has room for a third. */
-template <typename T, bool TransA, bool TransB, u32 Size, u32 Once>
-DEV bool gemm_by_copies(const Gemm<T> &g, u8 *lds, u8 *more_lds)
-{
-    typedef CopiedTile<T, !TransA, TransB, Size, Once> Tile;
-
-    if (!Tile::fits(g))
-        return false;
-    each_part(g, [&](const GemmPart &part) {
-        each_tile<Size, Size, 1, 1>(g, [&](u32 x, u32 y) {
-            Tile::run(g, part, x * Size, y * Size, more_lds, lds);
-        });
-    });
-    return true;
-}
+#include "nvidia/gemm/tile_choice.h"
 #endif
 
 /*
@@ -52,47 +27,19 @@ template <typename T, bool TransA, bool TransB, u32 Size>
 DEV void gemm(const Gemm<T> &g)
 {
 #if KPK_SM >= 80
-    if constexpr (sizeof(T) == 2) {
-        if (!KPK_WARPGROUPS) /* warpgroup kernels wait later */
-            wait_for_launch_before();
-        AsyncGemm<T, TransA, TransB, Size>::run(g);
-        return;
-    }
-#endif
-    typedef GemmShape<T, Size> Shape;
-    constexpr u32 nbytes = (Shape::m + Shape::n) * Shape::step;
-    __shared__ __attribute__((aligned(16))) u8 lds[nbytes];
-#if KPK_SM >= 80
-    LDS_BYTES(more_lds);
-    const bool two = dynamic_lds_nbytes() >= 2 * nbytes;
-    u8 *const steps = two ? more_lds : lds;
-    const u32 flip = two ? nbytes : 0;
-
-#if KPK_WARPGROUPS
-    if constexpr (is_same<T, f32>::value) {
-        if (LimbGemm<TransA, TransB, Size>::run(g, more_lds))
-            return;
-    }
-#endif
-    if constexpr (sizeof(T) > 2) {
-        if (gemm_by_copies<T, TransA, TransB, Size, 16>(g, lds, more_lds))
-            return;
-    }
-    if constexpr (sizeof(T) == 8) {
-        if (gemm_by_copies<T, TransA, TransB, Size, 8>(g, lds, more_lds))
-            return;
-    }
+    TileChoice<T, TransA, TransB, Size>::run(g);
 #else
-    u8 *const steps = lds;
-    const u32 flip = 0;
-#endif
+    typedef GemmShape<T, Size> Shape;
+    __shared__ __attribute__((aligned(16)))
+    u8 lds[(Shape::m + Shape::n) * Shape::step];
 
     each_part(g, [&](const GemmPart &part) {
         each_tile<Shape::m, Shape::n, Shape::down, Shape::across>(
             g, [&](u32 x, u32 y) {
                 gemm_tile<T, TransA, TransB, Shape::m, Shape::n, 2 * Size,
                           Shape::step>(g, part, x * Shape::m, y * Shape::n,
-                                       steps, flip);
+                                       lds);
             });
     });
+#endif
 }

@@ -292,20 +292,14 @@ struct Product {
 
 /* ---- a tile --------------------------------------------------------- */
 
-/*
- * Adds the products of a and b along K to `product`.
- *
- * flip: the distance in LDS from this step to the next, if LDS has room for
- * two; else 0, and all waves wait until each step has been read.
- */
+/* Adds the products of a and b along K to `product`. */
 template <typename T, u32 M, u32 N, u32 Threads, u32 Step, u32 Across, class A,
           class B>
 DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
-                          A &a, B &b, u32 k0, u32 k_end, u8 *lds, u32 flip)
+                          A &a, B &b, u32 k0, u32 k_end, u8 *lds)
 {
     constexpr u32 step = Step / sizeof(T);
-    u8 *lds_a = lds, *lds_b = lds + M * Step;
-    i32 to_other = (i32)flip;
+    u8 *const lds_a = lds, *const lds_b = lds + M * Step;
 
     if (a.has_blocks() && b.has_blocks() && k_end - k0 >= step) {
         /* numbers of 64 bits on FMA leave no registers for the next step, and
@@ -315,28 +309,22 @@ DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
         a.begin(k0), b.begin(k0);
         if (early)
             a.load(), b.load();
-        if (flip) /* until the tile before has been read */
-            __syncthreads();
         NO_UNROLL
         for (k0 += step;; k0 += step) {
             const bool more = k_end - k0 >= step;
 
             if (!early)
                 a.load(), b.load();
-            if (!flip)
-                __syncthreads();
+            __syncthreads(); /* the step before is read */
             a.store(lds_a), b.store(lds_b);
             __syncthreads();
             if (early && more)
                 a.load(), b.load();
             product.multiply(lds_a, lds_b);
-            lds_a += to_other, lds_b += to_other;
-            to_other = -to_other;
             if (!more)
                 break;
         }
     }
-    lds_a = lds, lds_b = lds + M * Step;
     NO_UNROLL
     for (; k0 < k_end; k0 += step) {
         __syncthreads();
@@ -351,7 +339,7 @@ DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
 template <typename T, bool TransA, bool TransB, u32 M, u32 N, u32 Threads,
           u32 Step>
 DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
-                   u32 col0, u8 *lds, u32 flip)
+                   u32 col0, u8 *lds)
 {
     const Gemm<T> &g = read_again(gemm);
     Product<T, M, N, Threads, Step> product;
@@ -360,7 +348,7 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
     Operand<T, N, Threads, TransB, Step> b(g.b + (i64)part.b * g.stride_b, col0,
                                            g.n, g.ldb);
 
-    multiply_along_k(product, a, b, part.k_begin, part.k_end, lds, flip);
+    multiply_along_k(product, a, b, part.k_begin, part.k_end, lds);
 
     const Gemm<T> &again = read_again(g);
     const GemmOut<T> out(again, part);

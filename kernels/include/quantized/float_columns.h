@@ -33,8 +33,7 @@ DEV void float_columns_mul(RowsFrom rows_from, const f32 *y, f32 *dst,
         y, col0, (u32)ncols_y, (u32)nrows_y);
     auto rows = rows_from(row0);
 
-    multiply_along_k(product, columns, rows, 0, (u32)max_of(ncols_x, 0), lds,
-                     0);
+    multiply_along_k(product, columns, rows, 0, (u32)max_of(ncols_x, 0), lds);
     product.each(lds, [&](u32 c, u32 r, f32 sum) {
         if (c < (u32)ncols_y - col0 &&
             (i32)(row0 + r) < min_of(nrows_x, nrows_dst))

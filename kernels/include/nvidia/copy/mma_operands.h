@@ -33,8 +33,9 @@ DEV void load_matrices_trans(u32 (&v)[4], u32 lds)
 }
 
 /* fn(row, column, pair) for a warp's 16 rows of results in LDS, neighbouring
- * pairs in neighbouring lanes; several are read before the first goes on. */
-template <u32 cols, u32 pitch, typename S, class Fn>
+ * pairs in neighbouring lanes; several are read before the first goes on. A
+ * column c of row r lies at c ^ r % 4 * turn. */
+template <u32 cols, u32 pitch, u32 turn = 0, typename S, class Fn>
 DEV void each_slab_pair(const S *slab, Fn fn)
 {
     constexpr u32 once = 4;
@@ -47,12 +48,27 @@ DEV void each_slab_pair(const S *slab, Fn fn)
         for (u32 i = 0; i < once; i++) {
             const u32 e = e0 + i * 64;
 
-            v[i] = load_pack<2>(slab + e / cols * pitch + e % cols);
+            v[i] = load_pack<2>(slab + e / cols * pitch +
+                                (e % cols ^ e / cols % 4 * turn));
         }
         UNROLL
         for (u32 i = 0; i < once; i++)
             fn((e0 + i * 64) / cols, (e0 + i * 64) % cols, v[i]);
     }
+}
+
+/* The same of sums in registers, which each(store) stores to LDS by store(row,
+ * column, Pack of neighbours): eights of columns are turned by the row, so that
+ * they are apart in banks. */
+template <u32 cols, typename S, class Each, class Fn>
+DEV void each_pair_by_slab(S *slab, Each each, Fn fn)
+{
+    __syncwarp();
+    each([=](u32 r, u32 c, const auto &v) {
+        store_pack(slab + r * cols + (c ^ r % 4 * 8), v);
+    });
+    __syncwarp();
+    each_slab_pair<cols, cols, 8>(slab, fn);
 }
 
 /* Bytes of dynamic LDS that the launch gave. */

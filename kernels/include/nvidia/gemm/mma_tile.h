@@ -1,338 +1,384 @@
 /*
- * mma_tile.h - a tile of a product of f16 or bf16 on sm_80 and later
+ * mma_tile.h - a tile of a product on sm_80 and later, by a warp's instructions
  *
  * A workgroup computes Rows x Cols results, each warp WarpRows x WarpCols of
- * them by mma.sync. It walks along K in steps of 64. Several steps are in
- * flight to LDS by cp.async, which fills with zeros where an operand ends. A
- * warp loads its operands to registers 16 of K ahead.
+ * them. It walks along K in steps of 128 bytes, which a feed brings to LDS. An
+ * operand lies there as in memory, in lines along the contiguous index. The
+ * pieces of 16 bytes of a line are permuted by the line's number, so that eight
+ * lanes, which read at a time, read from all banks.
  *
- * An operand lies in LDS as in memory, in lines along the contiguous index, and
- * ldmatrix transposes it where mma.sync wants the other index. The pieces of 16
- * bytes of a line are permuted by the line's number, so that 8 lines' pieces
- * lie in different banks.
+ * WarpProduct multiplies a step, by instructions as MmaAtom tells them: here of
+ * f16 and bf16, in f32_f64_tile.h of f64. f32 has a WarpProduct of its own.
  */
 #pragma once
 
+#include "matrix/gemm_args.h"
 #include "nvidia/copy/mma_operands.h"
 #include "nvidia/copy/ring.h"
 #include "nvidia/gemm/operand_copy.h"
 #include "nvidia/unit/mma_unit.h"
 
-/* Steps in LDS: as many steps of 48 KiB as one multiprocessor has LDS for. */
-constexpr u32 async_stages = KPK_SM == 80 || KPK_SM == 87   ? 3
-                             : KPK_SM < 90 || KPK_SM >= 120 ? 2
-                                                            : 4;
-constexpr u32 async_k = 64;
-
 /* The layout of an operand's step in LDS. Along: K is contiguous in memory. */
-template <bool Along, u32 Rows> struct AsyncLines {
+template <typename T, bool Along, u32 Rows> struct StepLines {
     static constexpr bool along = Along;
-    static constexpr u32 lines = Along ? Rows : async_k;
-    static constexpr u32 pieces = (Along ? async_k : Rows) / 8; /* of a line */
+    static constexpr u32 k = step_nbytes / sizeof(T);
+    static constexpr u32 lines = Along ? Rows : k;
+    static constexpr u32 pieces = (Along ? k : Rows) / per16<T>::value;
     static constexpr u32 line_nbytes = pieces * 16;
     static constexpr u32 nbytes = lines * line_nbytes;
+    static constexpr u32 row_nbytes = Along ? line_nbytes : sizeof(T);
 
+    /* Lanes read one piece of eight lines at a time, or two pieces of four
+     * lines of f64, or all pieces of a line of f32 across K. */
+    static DEV_MEMBER u32 turn(u32 line)
+    {
+        if (sizeof(T) == 8)
+            return line % 4 * 2;
+        return sizeof(T) == 4 && !Along ? 0 : line % 8;
+    }
     static DEV_MEMBER u32 place(u32 line, u32 piece)
     {
-        return line * line_nbytes + (piece ^ line % 8) * 16;
+        return line * line_nbytes + (piece ^ turn(line)) * 16;
     }
 };
 
-template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols,
-          u32 WarpRows, u32 WarpCols>
-struct AsyncTile {
-    static constexpr u32 shares = 0; /* blocks of a cluster */
-    static constexpr bool apart = false;
-    static constexpr u32 warps_across = Cols / WarpCols;
-    static constexpr u32 threads = Rows / WarpRows * warps_across * 32;
-    static constexpr u32 nrows = WarpRows / 16, ncols = WarpCols / 8;
-    typedef AsyncLines<AlongA, Rows> A;
-    typedef AsyncLines<AlongB, Cols> B;
-    typedef OperandCopy<T, A, threads> CopyA;
-    typedef OperandCopy<T, B, threads> CopyB;
-    static constexpr u32 stage_nbytes = A::nbytes + B::nbytes;
-    static constexpr u32 lds_nbytes = async_stages * stage_nbytes;
+/* ---- feeds ---------------------------------------------------------- */
 
-    /* a lane's operands for 16 of K */
-    struct Part {
-        u32 a[nrows][4], b[ncols / 2][4];
+/* Steps by cp.async, `Once` bytes a copy: all stages but one are on their way
+ * while one is multiplied. Zeros fill a step where an operand ends. */
+template <u32 Stages, u32 Once = 16> struct ByCopies {
+    static constexpr u32 stages = Stages;
+
+    template <typename T, class A, class B, u32 Threads> struct Feed {
+        typedef OperandCopy<T, A, Threads, 0, Once> CopyA;
+        typedef OperandCopy<T, B, Threads, 0, Once> CopyB;
+        typedef CopyRing<Stages, A::nbytes + B::nbytes> Ring;
+        CopyA a;
+        CopyB b;
+        Ring ring; /* of distances from `lds` */
+        u32 lds, left;
+
+        DEV_MEMBER explicit Feed(u8 *to)
+            : ring(0), lds((u32)__cvta_generic_to_shared(to)), left(0)
+        {
+        }
+        DEV_MEMBER void copy()
+        {
+            ring.fill([&](u32 stage) {
+                if (left > 0) {
+                    a.copy(lds + stage, left);
+                    b.copy(lds + stage + A::nbytes, left);
+                }
+            });
+            a.next(), b.next();
+            left -= min_of(left, A::k);
+        }
+        /* Starts nk of K, where a and b are put, behind the step last read. */
+        DEV_MEMBER void begin(u32 nk)
+        {
+            left = nk;
+            ring.in = ring.out;
+            NO_UNROLL
+            for (u32 s = 0; s + 1 < Stages; s++)
+                copy();
+        }
+        /* Where the next step lies, when it is there for all threads. They are
+         * done with the one before, whose place the next copies take. */
+        DEV_MEMBER u32 turn()
+        {
+            const u32 at = ring.to_read();
+
+            Ring::template wait<Stages - 1>();
+            __syncthreads();
+            copy();
+            ring.release();
+            return at;
+        }
+        /* a stage that is not being filled, when the last step is read */
+        DEV_MEMBER u32 spare() const
+        {
+            return ring.to_fill();
+        }
     };
-    f32 sums[nrows][ncols][4];
-    u32 row0, col0;   /* of the warp */
-    u32 a_lds, b_lds; /* this lane's ldmatrix addresses in a stage */
+};
 
-    DEV_MEMBER AsyncTile()
+/* Steps by way of registers: one is on its way while one is multiplied. */
+struct ByRegisters {
+    static constexpr u32 stages = 2;
+
+    template <typename T, class A, class B, u32 Threads> struct Feed {
+        typedef OperandLoad<T, A, Threads> CopyA;
+        typedef OperandLoad<T, B, Threads> CopyB;
+        static constexpr u32 nbytes = A::nbytes + B::nbytes;
+        CopyA a;
+        CopyB b;
+        u8 *lds;
+        u32 left, at;
+
+        DEV_MEMBER explicit Feed(u8 *to) : lds(to), left(0), at(0)
+        {
+        }
+        DEV_MEMBER void load()
+        {
+            if (left > 0)
+                a.load(left), b.load(left);
+            left -= min_of(left, A::k);
+        }
+        DEV_MEMBER void begin(u32 nk)
+        {
+            left = nk;
+            load();
+        }
+        DEV_MEMBER u32 turn()
+        {
+            const u32 now = at;
+
+            a.store(lds + now), b.store(lds + now + A::nbytes);
+            __syncthreads();
+            load();
+            at ^= nbytes;
+            return now;
+        }
+        DEV_MEMBER u32 spare() const
+        {
+            return at ^ nbytes;
+        }
+    };
+};
+
+/* ---- a warp's products ---------------------------------------------- */
+
+/*
+ * What an instruction of f16 or bf16 takes. A lane has a fragment of 16 rows of
+ * an operand, for k of K. An instruction multiplies 16 rows of A and 8 of B.
+ *
+ *   place_of<L>(row0, of_a)  the lane's place in a step, which lies as L says
+ *   load<L>(f, step, at, i, k)  from there: rows 16 i on, part k of K
+ *   multiply(sums, a, b, half)  half of b's rows
+ */
+template <typename T> struct MmaAtom {
+    static constexpr u32 k = 16;
+    /* four of 8 x 8. A: 8 rows on, then 8 of K on; B: the other way round */
+    typedef u32 Fragment[4];
+
+    template <class L> static DEV_MEMBER u32 place_of(u32 row0, bool of_a)
     {
-        const u32 warp = threadIdx.x / 32, l = threadIdx.x % 32;
+        const u32 lane = threadIdx.x % 32;
+        const u32 l =
+            of_a ? lane : lane % 8 + lane / 8 % 2 * 16 + lane / 16 * 8;
 
-        row0 = warp / warps_across * WarpRows;
-        col0 = warp % warps_across * WarpCols;
-        /* matrices 1 and 2: 8 rows on and 8 of K on; of B the other way */
-        const u32 line_a = AlongA ? row0 + l % 16 : l % 8 + l / 16 * 8;
-        const u32 line_b = AlongB ? col0 + l % 8 + l / 16 * 8 : l % 16;
-        const u32 a_piece = AlongA ? l / 16 : row0 / 8 + l / 8 % 2;
-        const u32 b_piece = AlongB ? l / 8 % 2 : col0 / 8 + l / 16;
-
-        a_lds = A::place(line_a, a_piece);
-        b_lds = A::nbytes + B::place(line_b, b_piece);
-    }
-    /* Whether any of this warp's results lie in C, which has rows_left by
-     * cols_left from the tile's first result on. */
-    DEV_MEMBER bool works(u32 rows_left, u32 cols_left) const
-    {
-        return row0 < rows_left && col0 < cols_left;
+        return L::along ? L::place(row0 + l % 16, l / 16)
+                        : L::place(l % 8 + l / 16 * 8, row0 / 8 + l / 8 % 2);
     }
     /* Every second piece of a line is a multiple of 32 bytes on, before and
      * after the permutation: an exclusive or gets there. */
-    DEV_MEMBER void load(Part &p, u32 stage, u32 k16) const
+    template <class L>
+    static DEV_MEMBER void load(Fragment &f, const u8 *step, u32 at, u32 i,
+                                u32 part)
+    {
+        const u32 lds = (u32)__cvta_generic_to_shared(step);
+
+        if (L::along)
+            load_matrices(f, lds + (at ^ part * 32) + i * 16 * L::line_nbytes);
+        else
+            load_matrices_trans(f, lds + (at ^ i * 32) +
+                                       part * 16 * L::line_nbytes);
+    }
+    static DEV_MEMBER void multiply(f32 (&sums)[4], const Fragment &a,
+                                    const Fragment &b, u32 half)
+    {
+        MmaOp<T>::call(sums, a, b[2 * half], b[2 * half + 1]);
+    }
+};
+
+/*
+ * The products of a warp, whose operands lie in a step as A and B say.
+ *
+ *   WarpProduct(row0, col0)   the warp's first row and column
+ *   clear()
+ *   begin(step)               prepares a tile's first step
+ *   multiply<More>(step, next)  adds the products of a step. When its LDS is
+ *                             read, next() moves `step` on, if there are More
+ *   each<Cols>(i, c0, store)  store(row, column, sums of neighbours) for rows
+ *                             16 i to 16 i + 15 and Cols columns from c0 on
+ */
+template <typename T, class A, class B, u32 WarpRows, u32 WarpCols>
+struct WarpProduct {
+    static constexpr u32 m = WarpRows / 16, n = WarpCols / 16;
+    typedef MmaAtom<T> Atom;
+    typedef typename sum_of<T>::type S;
+
+    S sums[m][2 * n][4];
+    struct {
+        typename Atom::Fragment a[m], b[n];
+    } part[2];
+    u32 a_at, b_at; /* the lane's places in a step */
+
+    DEV_MEMBER WarpProduct(u32 row0, u32 col0)
+        : a_at(Atom::template place_of<A>(row0, true)),
+          b_at(Atom::template place_of<B>(col0, false))
+    {
+    }
+    DEV_MEMBER void clear()
     {
         UNROLL
-        for (u32 i = 0; i < nrows; i++) {
-            if (AlongA)
-                load_matrices(p.a[i], stage + (a_lds ^ k16 * 32) +
-                                          i * 16 * A::line_nbytes);
-            else
-                load_matrices_trans(p.a[i], stage + (a_lds ^ i * 32) +
-                                                k16 * 16 * A::line_nbytes);
-        }
-        UNROLL
-        for (u32 j = 0; j < ncols / 2; j++) {
-            if (AlongB)
-                load_matrices(p.b[j], stage + (b_lds ^ k16 * 32) +
-                                          j * 16 * B::line_nbytes);
-            else
-                load_matrices_trans(p.b[j], stage + (b_lds ^ j * 32) +
-                                                k16 * 16 * B::line_nbytes);
-        }
+        for (u32 i = 0; i < m * n * 8; i++)
+            sums[i / 8 / n][i / 4 % (2 * n)][i % 4] = 0;
     }
-    DEV_MEMBER void multiply_row(const Part &p, u32 i)
+    DEV_MEMBER void load(u32 which, const u8 *step, u32 k)
     {
         UNROLL
-        for (u32 j = 0; j < ncols; j++)
-            MmaOp<T>::call(sums[i][j], p.a[i], p.b[j / 2][j % 2 * 2],
-                           p.b[j / 2][j % 2 * 2 + 1]);
+        for (u32 i = 0; i < m; i++)
+            Atom::template load<A>(part[which].a[i], step, a_at, i, k);
+        UNROLL
+        for (u32 j = 0; j < n; j++)
+            Atom::template load<B>(part[which].b[j], step + A::nbytes, b_at, j,
+                                   k);
     }
-    /* Starts copying one pass of a step, of both operands. */
-    DEV_MEMBER void copy_pass(u32 stage, CopyA &a, CopyB &b, u32 i, bool go)
+    DEV_MEMBER void begin(const u8 *step)
     {
-        if (i < CopyA::passes)
-            a.copy_pass(stage, i, go);
-        else if (i < CopyA::passes + CopyB::passes)
-            b.copy_pass(stage + A::nbytes, i - CopyA::passes, go);
+        load(0, step, 0);
     }
-    /* Starts all copies of a step; zeros fill the part of K behind `left`. */
-    static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
+    /* A part of K is loaded while the one before is multiplied, over the ends
+     * of steps, too. */
+    template <bool More, class Next>
+    DEV_MEMBER void multiply(const u8 *&step, Next next)
     {
-        if (left > 0) {
-            a.copy_end(stage, left);
-            b.copy_end(stage + A::nbytes, left);
+        constexpr u32 parts = A::k / Atom::k;
+        static_assert(parts % 2 == 0, "each step begins with part 0");
+
+        UNROLL
+        for (u32 k = 0; k < parts; k++) {
+            if (k + 1 == parts)
+                next();
+            if (More || k + 1 < parts)
+                load((k + 1) % 2, step, (k + 1) % parts);
+            UNROLL
+            for (u32 i = 0; i < m; i++) {
+                UNROLL
+                for (u32 j = 0; j < 2 * n; j++)
+                    Atom::multiply(sums[i][j], part[k % 2].a[i],
+                                   part[k % 2].b[j / 2], j % 2);
+            }
         }
     }
-    /* A tile: its length along K, and whether this warp has results in it. */
-    struct Start {
+    template <u32 Cols, class Store>
+    DEV_MEMBER void each(u32 i, u32 c0, Store store) const
+    {
+        const u32 g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+
+        UNROLL
+        for (u32 e = 0; e < Cols / 4; e++) {
+            const S *const sum = &sums[i][c0 / 8 + e / 2][e % 2 * 2];
+
+            store(g + e % 2 * 8, e / 2 * 8 + t * 2,
+                  Pack<S, 2>{{sum[0], sum[1]}});
+        }
+    }
+};
+
+/* ---- the tile ------------------------------------------------------- */
+
+template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols,
+          u32 WarpRows, u32 WarpCols, class By>
+struct MmaTile {
+    static constexpr u32 shares = 0; /* blocks of a cluster */
+    static constexpr u32 warps_across = Cols / WarpCols;
+    static constexpr u32 threads = Rows / WarpRows * warps_across * 32;
+    typedef void Extent; /* sums come to C as pairs */
+    typedef typename sum_of<T>::type S;
+    typedef StepLines<T, AlongA, Rows> A;
+    typedef StepLines<T, AlongB, Cols> B;
+    typedef typename By::template Feed<T, A, B, threads> Feed;
+    typedef decltype(Feed::a) CopyA;
+    typedef decltype(Feed::b) CopyB;
+    static constexpr u32 stage_nbytes = A::nbytes + B::nbytes;
+    static constexpr u32 lds_nbytes = By::stages * stage_nbytes;
+
+    u32 row0, col0; /* of the warp */
+    WarpProduct<T, A, B, WarpRows, WarpCols> product;
+
+    DEV_MEMBER MmaTile()
+        : row0(threadIdx.x / 32 / warps_across * WarpRows),
+          col0(threadIdx.x / 32 % warps_across * WarpCols), product(row0, col0)
+    {
+    }
+    struct Start { /* a tile: its length along K */
         u32 nk;
-        bool works;
     };
     /*
-     * Computes tiles one after another. The first steps of a tile are copied
-     * while the sums of the previous tile are stored.
+     * Computes tiles one after another. The first steps of a tile are brought
+     * while the last step of the one before is multiplied, and its sums stored.
      *
      * tiles.more()          whether there is another tile
      * tiles.begin(*this, a, b)  moves a and b to the tile's beginning
      * tiles.next()          goes to the next tile; gives the place of this one
      * tiles.store(*this, place, lds)  takes the tile's sums; the LDS of a stage
      *                       is free
-     *
-     * The copies of a step are issued a few at a time between the products of
-     * another step, so the matrix units never wait for them. The copies of a
-     * step at the end of K, or of a tile with rows missing, are issued at once.
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
-        const u32 stages = (u32)__cvta_generic_to_shared(lds);
-        CopyA a;
-        CopyB b;
-        Start start = {0, false};
+        Feed feed(lds);
+        u32 steps = 0;
+        const auto begin = [&] {
+            if (tiles.more()) {
+                const u32 nk = tiles.begin(*this, feed.a, feed.b).nk;
 
-        if (tiles.more())
-            start = tiles.begin(*this, a, b);
-        fill(stages, a, b, start.nk);
+                steps = div_up(nk, A::k);
+                feed.begin(nk);
+            }
+        };
+
+        begin();
         NO_UNROLL
         while (tiles.more()) {
-            UNROLL
-            for (u32 i = 0; i < nrows * ncols * 4; i++)
-                sums[i / 4 / ncols][i / 4 % ncols][i % 4] = 0;
-            if (start.works)
-                multiply_steps(stages, a, b, start.nk);
-            else
-                pass_steps(stages, a, b, start.nk);
+            const bool any = steps > 0;
+            const u8 *step = lds;
+            const auto turn = [&] { step = lds + feed.turn(); };
+
+            product.clear();
+            if (any)
+                turn(), product.begin(step);
+            NO_UNROLL
+            for (; steps > 1; steps--)
+                product.template multiply<true>(step, turn);
 
             const auto place = tiles.next();
 
-            start.nk = 0;
-            if (tiles.more())
-                start = tiles.begin(*this, a, b);
-            fill(stages, a, b, start.nk);
-            tiles.store(*this, place, lds + (async_stages - 1) * stage_nbytes);
+            begin();
+            if (any)
+                product.template multiply<false>(step, [] {});
+            __syncthreads(); /* the last step is read */
+            tiles.store(*this, place, lds + feed.spare());
         }
         async_copies_wait<0>();
-        __syncthreads();
-    }
-    /* Starts copying the first steps of a tile with nk along K. */
-    static DEV_MEMBER void fill(u32 stages, CopyA &a, CopyB &b, u32 nk)
-    {
-        NO_UNROLL
-        for (u32 s = 0; s + 1 < async_stages; s++) {
-            copy(stages + s * stage_nbytes, a, b, nk);
-            a.next(), b.next();
-            async_copies_end();
-            nk -= min_of(nk, async_k);
-        }
-    }
-    struct Ring : CopyRing<async_stages, stage_nbytes> {
-        typedef CopyRing<async_stages, stage_nbytes> Base;
-        u32 left; /* rest of K to copy */
-
-        DEV_MEMBER Ring(u32 at, u32 nk)
-            : Base(at, async_stages - 1),
-              left(nk - min_of(nk, (async_stages - 1) * async_k))
-        {
-        }
-        /* Ends a step whose copies were issued: waits until the next step is in
-         * LDS. */
-        DEV_MEMBER void turn(CopyA &a, CopyB &b)
-        {
-            a.next(), b.next();
-            Base::filled();
-            left -= min_of(left, async_k);
-            Base::template wait<async_stages - 1>();
-            __syncthreads();
-            Base::release();
-        }
-    };
-    /* For warps without results in C: they copy, but do not multiply. */
-    static DEV_MEMBER void pass_steps(u32 stages, CopyA &a, CopyB &b, u32 nk)
-    {
-        Ring ring(stages, nk);
-
-        async_copies_wait<async_stages - 2>();
-        __syncthreads();
-        NO_UNROLL
-        for (u32 s = div_up(nk, async_k); s > 0; s--) {
-            copy(ring.to_fill(), a, b, ring.left);
-            ring.turn(a, b);
-        }
-    }
-    DEV_MEMBER void multiply_steps(u32 stages, CopyA &a, CopyB &b, u32 nk)
-    {
-        constexpr u32 pieces = async_k / 16;
-        constexpr u32 passes = CopyA::passes + CopyB::passes;
-        constexpr u32 slots = (pieces - 1) * nrows;
-        constexpr u32 each = (passes + slots - 1) / slots;
-        const bool whole = a.whole && b.whole;
-        Ring ring(stages, nk);
-        Part part[2];
-
-        async_copies_wait<async_stages - 2>();
-        __syncthreads();
-        load(part[0], ring.to_read(), 0);
-        NO_UNROLL
-        for (u32 s = div_up(nk, async_k); s > 0; s--) {
-            const bool plain = whole && ring.left >= async_k;
-
-            if (!plain)
-                copy(ring.to_fill(), a, b, ring.left);
-            UNROLL
-            for (u32 k = 0; k < pieces; k++) {
-                if (k + 1 == pieces)
-                    ring.turn(a, b);
-                load(part[(k + 1) % 2], ring.to_read(), (k + 1) % pieces);
-                UNROLL
-                for (u32 i = 0; i < nrows; i++) {
-                    multiply_row(part[k % 2], i);
-                    UNROLL
-                    for (u32 e = 0; e < each; e++)
-                        if (k + 1 < pieces)
-                            copy_pass(ring.to_fill(), a, b,
-                                      (k * nrows + i) * each + e, plain);
-                }
-            }
-        }
-    }
-    /*
-     * Stores all results to rows of C, which are aligned to 16 bytes, as pieces
-     * of 16 bytes: alpha times the sums, plus added(column) of this column and
-     * the next. Overwrites LDS.
-     */
-    template <class Added>
-    DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha,
-                               Added added) const
-    {
-        constexpr u32 pitch = WarpCols * 2 + 16; /* apart in banks */
-        constexpr u32 pieces = WarpCols / 8, once = 32 / pieces;
-        constexpr u32 slab_rows = 32;
-        const u32 l = threadIdx.x % 32;
-        u8 *const slab = lds + threadIdx.x / 32 * slab_rows * pitch;
-
-        static_assert(threads / 32 * slab_rows * pitch <= stage_nbytes,
-                      "a step's LDS is enough");
-        UNROLL
-        for (u32 r0 = 0; r0 < WarpRows; r0 += slab_rows) {
-            UNROLL
-            for (u32 j = 0; j < ncols; j++) {
-                const Pack<f32, 2> more = added(col0 + j * 8 + l % 4 * 2);
-
-                UNROLL
-                for (u32 i = 0; i < slab_rows / 8; i++) {
-                    const f32 *const sum = sums[r0 / 16 + i / 2][j] + i % 2 * 2;
-
-                    store_pack(
-                        reinterpret_cast<T *>(slab + (i * 8 + l / 4) * pitch +
-                                              j * 16 + l % 4 * 4),
-                        Pack<T, 2>{{convert<T>(alpha * sum[0] + more[0]),
-                                    convert<T>(alpha * sum[1] + more[1])}});
-                }
-            }
-            __syncwarp();
-            T *const to =
-                c + (u64)(row0 + r0 + l / pieces) * ldc + col0 + l % pieces * 8;
-            UNROLL
-            for (u32 r = 0; r < slab_rows; r += once)
-                store_piece(
-                    to + (u64)r * ldc,
-                    load_pack<8>(reinterpret_cast<const T *>(
-                        slab + (r + l / pieces) * pitch + l % pieces * 16)));
-            __syncwarp();
-        }
     }
     /*
      * Calls fn(row, column, the sums of this column and the next) for all
-     * pairs, with neighbouring pairs in neighbouring lanes. Overwrites LDS.
+     * pairs, with neighbouring pairs in neighbouring lanes. Overwrites LDS of a
+     * stage.
      */
     template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
     {
-        constexpr u32 pitch = WarpCols + 8; /* apart in banks */
-        const u32 l = threadIdx.x % 32;
-        f32 *const slab =
-            reinterpret_cast<f32 *>(lds) + threadIdx.x / 32 * 16 * pitch;
+        constexpr u32 room = stage_nbytes / (threads / 32 * 16 * sizeof(S));
+        constexpr u32 cols = room < WarpCols ? 32 : WarpCols;
+        S *const slab =
+            reinterpret_cast<S *>(lds) + threadIdx.x / 32 * 16 * cols;
+        static_assert(cols <= room, "a stage's LDS is enough");
 
         UNROLL
-        for (u32 i = 0; i < nrows; i++) {
-            __syncwarp();
+        for (u32 i = 0; i < WarpRows / 16; i++) {
             UNROLL
-            for (u32 j = 0; j < ncols; j++) {
-                UNROLL
-                for (u32 h = 0; h < 2; h++)
-                    store_pack(slab + (l / 4 + 8 * h) * pitch + j * 8 +
-                                   l % 4 * 2,
-                               Pack<f32, 2>{
-                                   {sums[i][j][2 * h], sums[i][j][2 * h + 1]}});
+            for (u32 c0 = 0; c0 < WarpCols; c0 += cols) {
+                each_pair_by_slab<cols>(
+                    slab,
+                    [&](auto store) {
+                        product.template each<cols>(i, c0, store);
+                    },
+                    [&](u32 r, u32 c, const Pack<S, 2> &pair) {
+                        fn(row0 + i * 16 + r, col0 + c0 + c, pair);
+                    });
             }
-            __syncwarp();
-            each_slab_pair<WarpCols, pitch>(
-                slab, [&](u32 r, u32 c, const Pack<f32, 2> &pair) {
-                    fn(row0 + i * 16 + r, col0 + c, pair);
-                });
         }
     }
 };

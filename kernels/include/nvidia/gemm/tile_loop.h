@@ -5,15 +5,11 @@
 #pragma once
 
 #include "matrix/gemm_args.h"
+#include "nvidia/gemm/mma_tile.h"
 #if KPK_WARPGROUPS
 #include "nvidia/copy/cluster.h"
 #include "nvidia/gemm/wgmma_tile.h"
-#else
-#include "nvidia/gemm/mma_tile.h"
 #endif
-
-#if KPK_WARPGROUPS
-typedef u32 TileIndex; /* see has_few() */
 
 /*
  * The tiles of a block: tile i goes to block i mod grid. In a launch with
@@ -22,25 +18,28 @@ typedef u32 TileIndex; /* see has_few() */
  * is faster than one tile per block.
  */
 struct TileTurns {
-    u32 at, step, alone, count;
-    bool shared;
+    u32 at, step, count;
+    bool shared = false;
+#if KPK_WARPGROUPS
+    u32 alone;
+#endif
 
     /* Fewer than 2^30 tiles: no sum of indices overflows. */
     DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32 most)
-        : at(below(block)), step(below(blocks)), alone((u32)tiles),
-          count((u32)tiles), shared(false)
+        : at(below(block)), step(below(blocks)), count((u32)tiles)
     {
+#if KPK_WARPGROUPS
         const u32 ranks = most ? cluster_blocks() : 1;
 
+        alone = count;
         if (ranks > 1 && ranks <= most) {
-            u32 left = count;
+            const u32 left = count >= step ? count % step : count;
 
-            if (count >= step)
-                left = count % step;
             if (left <= clusters() * (ranks - 1))
                 alone -= left;
             turn();
         }
+#endif
     }
     static DEV_MEMBER u32 below(u64 v)
     {
@@ -61,35 +60,15 @@ struct TileTurns {
     }
     DEV_MEMBER void turn()
     {
+#if KPK_WARPGROUPS
         if (!shared && alone < count && at >= alone) {
             shared = true;
             at = alone + below(cluster_index());
             step = below(clusters());
         }
-    }
-};
-#else
-typedef u64 TileIndex;
-
-/* The tiles of a block: tile i goes to block i mod grid. */
-struct TileTurns {
-    static constexpr bool shared = false;
-    u64 at, step, count;
-
-    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32)
-        : at(block), step(blocks), count(tiles)
-    {
-    }
-    DEV_MEMBER bool more() const
-    {
-        return at < count;
-    }
-    DEV_MEMBER void next()
-    {
-        at += step;
-    }
-};
 #endif
+    }
+};
 
 /*
  * The sequence of all parts' tiles. A part's tiles come in strips of a few
@@ -97,6 +76,7 @@ struct TileTurns {
  * time then read about as much of A as of B.
  */
 template <typename T, u32 Rows, u32 Cols> struct TileOrder {
+    typedef typename Gemm<T>::S S;
     const Gemm<T> &g;
 
     struct Place {
@@ -163,10 +143,55 @@ template <typename T, u32 Rows, u32 Cols> struct TileOrder {
         p.col0 = column * Cols;
         return p;
     }
+
+    /* Stores a tile's sums, by way of LDS. */
+    template <class Tile>
+    DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *lds) const
+    {
+        const GemmOut<T> out(g, p.part);
+
+        if constexpr (!is_same<typename Tile::Extent, void>::value) {
+            if (out.takes_pieces() && g.n % per16<T>::value == 0) {
+                tile.store_rows(lds, out.c + ((u64)p.row0 * g.ldc + p.col0),
+                                g.ldc, g.alpha,
+                                {(i32)min_of(g.m - p.row0, Rows),
+                                 (i32)min_of(g.n - p.col0, Cols)},
+                                [&](u32 c) {
+                                    return p.col0 + c < g.n
+                                               ? out.bias_pair(p.col0 + c)
+                                               : Pack<f32, 2>{};
+                                });
+                return;
+            }
+        }
+        const bool pairs = out.takes_pairs();
+
+        tile.each_pair(lds, [&](u32 r, u32 c, const Pack<S, 2> &sums) {
+            put_pair(out, pairs, p, r, c, sums);
+        });
+    }
+    /* pairs: out.takes_pairs() */
+    DEV_MEMBER void put_pair(const GemmOut<T> &out, bool pairs, const Place &p,
+                             u32 r, u32 c, const Pack<S, 2> &sums) const
+    {
+        const u32 cols = g.n - p.col0;
+
+        if (r >= g.m - p.row0 || c >= cols)
+            return;
+        if (c + 1 == cols)
+            out.put(p.row0 + r, p.col0 + c, sums[0]);
+        else if (pairs)
+            out.store_pair(p.row0 + r, p.col0 + c, sums);
+        else
+            out.put_pair(p.row0 + r, p.col0 + c, sums);
+    }
 };
 
-/* A block's tiles of C, as AsyncTile asks for them. */
-template <typename T, u32 Rows, u32 Cols, class Tile>
+/*
+ * A block's tiles of C, one after another, as a Tile asks for them. Turned: a
+ * tile's rows are columns of C.
+ */
+template <typename T, u32 Rows, u32 Cols, class Tile, bool Turned = false>
 struct GemmTiles : TileOrder<T, Rows, Cols> {
     typedef TileOrder<T, Rows, Cols> Order;
     typedef typename Order::Place Place;
@@ -175,8 +200,11 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     Place ahead; /* the tile at turns.at */
 
     DEV_MEMBER explicit GemmTiles(const Gemm<T> &gemm)
-        : Order{gemm},
-          turns(Order::block(), Order::blocks(), Order::count(), Tile::shares)
+        : GemmTiles(gemm, Order::block(), Order::blocks())
+    {
+    }
+    DEV_MEMBER GemmTiles(const Gemm<T> &gemm, u64 block, u64 blocks)
+        : Order{gemm}, turns(block, blocks, Order::count(), Tile::shares)
     {
         find();
     }
@@ -184,12 +212,10 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     {
         return turns.more();
     }
-#if KPK_WARPGROUPS
     DEV_MEMBER bool is_last() const
     {
         return turns.is_last();
     }
-#endif
     DEV_MEMBER void find()
     {
         if (!more())
@@ -209,120 +235,68 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
         find();
         return now;
     }
-    /* Whether LDS is enough for the tile, indices fit TileIndex, and rows of
-     * all matrices are aligned to 16 bytes. */
+    /* The operand of a tile's rows, and of its columns. */
+    struct Side {
+        const T *matrix;
+        u32 first, extent, ld;
+        i64 stride;
+    };
+    static DEV_MEMBER Side side(const Gemm<T> &g, bool of_c_rows,
+                                const Place &p = {})
+    {
+        return of_c_rows ? Side{g.a, p.row0, g.m, g.lda, g.stride_a}
+                         : Side{g.b, p.col0, g.n, g.ldb, g.stride_b};
+    }
+    template <class Copy> static DEV_MEMBER bool fits(const Gemm<T> &g, Side s)
+    {
+        return Copy::fits(s.matrix, s.ld, g.batch, s.stride);
+    }
+    /* Whether LDS is enough for the tile, indices fit 32 bits, and rows of all
+     * matrices are aligned as the tile's copies want. */
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
-        return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-               (sizeof(TileIndex) > 4 || Order{g}.has_few()) &&
-               Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
-               Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b);
+        return dynamic_lds_nbytes() >= Tile::lds_nbytes && Order{g}.has_few() &&
+               fits<typename Tile::CopyA>(g, side(g, !Turned)) &&
+               fits<typename Tile::CopyB>(g, side(g, Turned));
     }
-    DEV_MEMBER typename Tile::Start begin(const Tile &tile,
+    template <class Copy> DEV_MEMBER Copy copy_of(const Side &s) const
+    {
+        return Copy(s.matrix + (i64)ahead.part.b * s.stride, s.first, s.extent,
+                    s.ld, ahead.part.k_begin);
+    }
+    DEV_MEMBER typename Tile::Start begin([[maybe_unused]] const Tile &tile,
                                           typename Tile::CopyA &a,
                                           typename Tile::CopyB &b) const
     {
-        const Place &p = ahead;
+        a = copy_of<typename Tile::CopyA>(side(g, !Turned, ahead));
+        b = copy_of<typename Tile::CopyB>(side(g, Turned, ahead));
+        const u32 nk = ahead.part.k_end - ahead.part.k_begin;
 
-        a = typename Tile::CopyA(g.a + (i64)p.part.b * g.stride_a, p.row0, g.m,
-                                 g.lda, p.part.k_begin);
-        b = typename Tile::CopyB(g.b + (i64)p.part.b * g.stride_b, p.col0, g.n,
-                                 g.ldb, p.part.k_begin);
-        return {p.part.k_end - p.part.k_begin,
-                tile.works(g.m - p.row0, g.n - p.col0)};
-    }
-    DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *lds) const
-    {
-        const GemmOut<T> out(g, p.part);
-        const u32 row0 = p.row0, col0 = p.col0;
-
-#if KPK_WARPGROUPS
-        if (takes_pieces(out)) {
-            tile.store_rows(lds, out.c + ((u64)row0 * g.ldc + col0), g.ldc,
-                            g.alpha, there(p),
-                            [&](u32 c) { return bias_pair(out, col0 + c); });
-            return;
-        }
-#else
-        if (out.takes_pieces() && Rows <= g.m - row0 && Cols <= g.n - col0) {
-            tile.store_rows(lds, out.c + ((u64)row0 * g.ldc + col0), g.ldc,
-                            g.alpha,
-                            [&](u32 c) { return out.bias_pair(col0 + c); });
-            return;
-        }
-#endif
-        tile.each_pair(lds, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
-            put_pair(out, p, r, c, sums);
-        });
-    }
-    DEV_MEMBER void put_pair(const GemmOut<T> &out, const Place &p, u32 r,
-                             u32 c, const Pack<f32, 2> &sums) const
-    {
-        if (r >= g.m - p.row0 || c >= g.n - p.col0)
-            return;
-        if (c + 1 < g.n - p.col0)
-            out.put_pair(p.row0 + r, p.col0 + c, sums);
+        if constexpr (is_same<typename Tile::Extent, void>::value)
+            return {nk};
         else
-            out.put(p.row0 + r, p.col0 + c, sums[0]);
+            return {nk,
+                    Turned || tile.works(g.m - ahead.row0, g.n - ahead.col0)};
     }
-#if KPK_WARPGROUPS
-    /* Whether results may be stored as pieces, which lie in C or not. */
-    DEV_MEMBER bool takes_pieces(const GemmOut<T> &out) const
-    {
-        return out.takes_pieces() && g.n % per16<T>::value == 0;
-    }
-    DEV_MEMBER Pack<f32, 2> bias_pair(const GemmOut<T> &out, u32 col) const
-    {
-        return col < g.n ? out.bias_pair(col) : Pack<f32, 2>{};
-    }
-    DEV_MEMBER typename Tile::Extent there(const Place &p) const
-    {
-        return {(i32)min_of(g.m - p.row0, Rows),
-                (i32)min_of(g.n - p.col0, Cols)};
-    }
-#endif
 #if KPK_WARPGROUPS
     DEV_MEMBER void share(Tile &tile, const Place &p, u8 *lds) const
     {
         const GemmOut<T> out(g, p.part);
-        const bool pieces = takes_pieces(out);
+        const bool pairs = out.takes_pairs();
 
         tile.each_shared(
             lds, more(), [&](u32 r0, u32 c0, u32 cols, const f32 *sums) {
                 const u32 l = threadIdx.x % 32;
 
                 NO_UNROLL
-                for (u32 c = l % 8 * 8; c < cols; c += 64) {
-                    _Pragma("unroll 2") for (u32 r = l / 8; r < 16; r += 4)
-                        put_piece(out, pieces, p, r0 + r, c0 + c,
-                                  sums + r * Tile::rows_pitch + c);
+                for (u32 c = l % 8 * 2; c < cols; c += 16) {
+                    UNROLL
+                    for (u32 r = l / 8; r < 16; r += 4)
+                        Order::put_pair(
+                            out, pairs, p, r0 + r, c0 + c,
+                            load_pack<2>(sums + r * Tile::rows_pitch + c));
                 }
             });
-    }
-    /* Stores eight sums of a row; pieces: by one store of 16 bytes. */
-    DEV_MEMBER void put_piece(const GemmOut<T> &out, bool pieces,
-                              const Place &p, u32 r, u32 c,
-                              const f32 *sums) const
-    {
-        Pack<T, 8> v;
-
-        if (r >= g.m - p.row0 || c >= g.n - p.col0)
-            return;
-        if (!pieces) {
-            NO_UNROLL
-            for (u32 i = 0; i < 8; i += 2)
-                put_pair(out, p, r, c + i, load_pack<2>(sums + i));
-            return;
-        }
-        UNROLL
-        for (u32 i = 0; i < 8; i += 4) {
-            const Pack<f32, 4> four = load_pack<4>(sums + i);
-
-            UNROLL
-            for (u32 e = 0; e < 4; e++)
-                v[i + e] = convert<T>(out.value(p.col0 + c + i + e, four[e]));
-        }
-        store_piece(out.c + ((u64)(p.row0 + r) * g.ldc + p.col0 + c), v);
     }
 #endif
 };

@@ -3,41 +3,20 @@
 #pragma once
 
 #include "matrix/rows8_tile.h"
-#include "nvidia/gemm/gemm_f16.h"
 #include "nvidia/gemm/rows8_mma.h"
+#include "nvidia/gemm/tile_choice.h"
 
 /*
  * Tiles of few rows of C. wgmma has never fewer than 64 rows, so its rows are
  * columns of B, and its columns are rows of A.
  */
 template <typename T, u32 Rows, u32 Cols, class Tile>
-struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
-    typedef GemmTiles<T, Rows, Cols, Tile> G;
+struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile, true> {
+    typedef GemmTiles<T, Rows, Cols, Tile, true> G;
     typedef typename G::Place Place;
-    using G::ahead;
     using G::g;
+    using G::G;
 
-    DEV_MEMBER explicit TransposedTiles(const Gemm<T> &gemm) : G(gemm)
-    {
-    }
-    static DEV_MEMBER bool fits(const Gemm<T> &g)
-    {
-        return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-               TileOrder<T, Rows, Cols>{g}.has_few() &&
-               Tile::CopyA::fits(g.b, g.ldb, g.batch, g.stride_b) &&
-               Tile::CopyB::fits(g.a, g.lda, g.batch, g.stride_a);
-    }
-    DEV_MEMBER typename Tile::Start begin(const Tile &, typename Tile::CopyA &a,
-                                          typename Tile::CopyB &b) const
-    {
-        const Place &p = ahead;
-
-        a = typename Tile::CopyA(g.b + (i64)p.part.b * g.stride_b, p.col0, g.n,
-                                 g.ldb, p.part.k_begin);
-        b = typename Tile::CopyB(g.a + (i64)p.part.b * g.stride_a, p.row0, g.m,
-                                 g.lda, p.part.k_begin);
-        return {p.part.k_end - p.part.k_begin, true};
-    }
     DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *) const
     {
         const GemmOut<T> out(g, p.part);
@@ -100,13 +79,11 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
     template <u32 Rows, u32 WarpRows>
     static DEV_MEMBER bool ragged(const Gemm<T> &g)
     {
-        typedef RaggedTile<T, true, TransB, Rows, 64, WarpRows> Tile;
-
-        if (dynamic_lds_nbytes() !=
-            KPK_RAGGED_LDS(Rows, Rows == 64 ? KPK_RAGGED_MORE : 0))
+        if (dynamic_lds_nbytes() != KPK_RAGGED_LDS(Rows))
             return false;
         let_next_launch_begin();
-        return gemm_by<RaggedTiles<T, Rows, 64, Tile>, Tile>(g);
+        return TileChoice<T, false, TransB, Rows>::template by_mma<
+            Rows, 64, WarpRows, 32, ByRegisters>(g);
     }
     /* All that warpgroup tiles cannot take, and launches without LDS. */
     static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)

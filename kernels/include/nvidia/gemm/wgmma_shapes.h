@@ -79,14 +79,13 @@ enum { KPK_GEMM_TILES_64(KPK_TILE_NUMBER) };
 enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) };
 #undef KPK_TILE_NUMBER
 
-/* Bytes of LDS for ragged_tile.h: two steps of 64 of K, of `size` rows of A and
- * of 64 columns of B, more for results, and a number that no tile has. */
-#define KPK_RAGGED_LDS(size, more) (2 * 128 * ((size) + 64) + (more) + 128 * 15)
-#define KPK_RAGGED_MORE 20480 /* of 64 rows by 256 threads */
+/* Bytes of LDS for operands that are not aligned: two steps of 64 of K, of
+ * `size` rows of A and of 64 columns of B, and a number that no tile has. */
+#define KPK_RAGGED_LDS(size) (2 * 128 * ((size) + 64) + 128 * 15)
 
-/* Bytes of LDS for bf16x3_tile.h: two steps of 64 of K, with three limbs of 2
- * bytes for each number of both operands. */
-#define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
+/* Bytes of LDS for bf16x3_tile.h: two steps of 64 of K, from a multiple of 1024
+ * on, with three limbs of 2 bytes for each number of both operands. */
+#define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size) + 1024)
 
 /* Bytes of LDS that gemm_n*_m8 have of their own for sums of f16 and bf16. */
 #define KPK_ROWS8_OWN_LDS (8 * 8 * 68 * 4)

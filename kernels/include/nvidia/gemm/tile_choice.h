@@ -1,36 +1,39 @@
 /*
- * gemm_f16.h - products of f16 and bf16 on sm_80 and later: tiles whose steps
- * come by copies that run ahead, and ragged ones where these cannot be
+ * tile_choice.h - the tiles of a product on sm_80 and later: which of them a
+ * launch takes, by its type, its LDS and where operands lie
  */
 #pragma once
 
 #include "early.h"
-#include "matrix/gemm_tile.h"
-#include "nvidia/gemm/ragged_tile.h"
+#include "nvidia/gemm/f32_f64_tile.h"
 #include "nvidia/gemm/tile_loop.h"
 #if KPK_WARPGROUPS
+#include "nvidia/gemm/bf16x3_tile.h"
 #include "nvidia/gemm/tensor_map_tile.h"
 #endif
 
+/* Steps of f16 and bf16 in LDS: as many steps of 48 KiB as one multiprocessor
+ * has LDS for. */
+constexpr u32 f16_stages = KPK_SM == 80 || KPK_SM == 87   ? 3
+                           : KPK_SM < 90 || KPK_SM >= 120 ? 2
+                                                          : 4;
+
 #if KPK_WARPGROUPS
 /* Tiles whose steps come by maps. */
-template <typename T, bool TransA, bool TransB, u32 Rows, u32 Cols, class Tile>
-struct MappedTiles {
+template <typename T, u32 Rows, u32 Cols, class Tile>
+struct MappedTiles : TileOrder<T, Rows, Cols> {
     typedef TileOrder<T, Rows, Cols> Order;
-    const Gemm<T> &g;
-    u32 down, of_part; /* tiles of a column, of a matrix */
+    using Order::g;
     u32 first, apart, count;
 
-    struct Place {
-        u32 row0, col0, b, z_a, z_b;
+    struct Place : Order::Place {
+        u32 z_a, z_b;
     };
-
     DEV_MEMBER explicit MappedTiles(const Gemm<T> &gemm)
-        : g(gemm), down(div_up(gemm.m, Rows)),
-          of_part(down * div_up(gemm.n, Cols)), first((u32)Order::block()),
-          apart((u32)Order::blocks()), count(0)
+        : Order{gemm}, first((u32)Order::block()), apart((u32)Order::blocks()),
+          count(0)
     {
-        const u32 all = of_part * gemm.batch;
+        const u32 all = (u32)Order::count();
 
         if (first < all)
             count = (all - first - 1) / apart + 1;
@@ -55,28 +58,12 @@ struct MappedTiles {
     {
         return div_up(g.k, wgmma_k);
     }
-    /* in the order of TileOrder */
     DEV_MEMBER Place place(u32 i) const
     {
-        constexpr u32 strip = 2048 / Rows;
-        u32 at = first + i * apart, b = 0, top = 0, width = down;
+        const typename Order::Place p = Order::place(first + i * apart);
 
-        if (at >= of_part) {
-            b = at / of_part;
-            at -= b * of_part;
-        }
-        if (down > strip) {
-            const u32 of_strip = strip * (of_part / down);
-            const u32 strips = at / of_strip;
-
-            at -= strips * of_strip;
-            top = strips * strip;
-            width = min_of(strip, down - top);
-        }
-        const u32 column = at / width;
-
-        return {(top + at - column * width) * Rows, column * Cols, b,
-                g.stride_a == 0 ? 0 : b, g.stride_b == 0 ? 0 : b};
+        return {p, g.stride_a == 0 ? 0 : (u32)p.part.b,
+                g.stride_b == 0 ? 0 : (u32)p.part.b};
     }
     DEV_MEMBER TensorShape shape_a() const
     {
@@ -85,18 +72,6 @@ struct MappedTiles {
     DEV_MEMBER TensorShape shape_b() const
     {
         return Tile::B::shape(g.b, g.n, g.k, g.ldb, g.batch, g.stride_b);
-    }
-    DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *lds) const
-    {
-        const GemmOut<T> out(g, GemmPart{p.b, 0, 0, g.k});
-
-        tile.store_rows(
-            lds, out.c + ((u64)p.row0 * g.ldc + p.col0), g.ldc, g.alpha,
-            {(i32)min_of(g.m - p.row0, Rows), (i32)min_of(g.n - p.col0, Cols)},
-            [&](u32 c) {
-                return p.col0 + c < g.n ? out.bias_pair(p.col0 + c)
-                                        : Pack<f32, 2>{};
-            });
     }
 };
 #endif
@@ -131,7 +106,15 @@ DEV constexpr bool has_wgmma_tile(u32 b, bool along)
 }
 #endif
 
-template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
+template <typename T, bool TransA, bool TransB, u32 Size> struct TileChoice {
+    template <u32 Rows, u32 Cols, u32 WarpRows, u32 WarpCols, class By>
+    static DEV_MEMBER bool by_mma(const Gemm<T> &g)
+    {
+        typedef MmaTile<T, !TransA, TransB, Rows, Cols, WarpRows, WarpCols, By>
+            Tile;
+
+        return gemm_by<GemmTiles<T, Rows, Cols, Tile>, Tile>(g);
+    }
 #if KPK_WARPGROUPS
     /* By maps, if they may be used, and if a step of the tile takes longer than
      * one thread takes to start its copies. */
@@ -144,8 +127,7 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
                                mapped_stages(Rows, Cols, Lds)>
                 Tile;
 
-            return gemm_by<MappedTiles<T, TransA, TransB, Rows, Cols, Tile>,
-                           Tile>(g);
+            return gemm_by<MappedTiles<T, Rows, Cols, Tile>, Tile>(g);
         }
         return false;
     }
@@ -170,7 +152,7 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     }
     /* A switch, because on a way from tile to tile the code of each would have
      * to come from memory. */
-    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    static DEV_MEMBER bool by_warpgroups(const Gemm<T> &g)
     {
 #define TILE(tile, rows, cols, deep, stages, more, shares, apart, b, ...)      \
     case KPK_TILE_##tile:                                                      \
@@ -187,55 +169,75 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 #undef TILE
         return false;
     }
-#else
-    /* The larger tiles have 256 rows. */
-    static constexpr u32 rows = Size == 128 ? 2 * Size : Size;
-    typedef AsyncTile<T, !TransA, TransB, rows, Size, Size / 2, Size / 2> Tile;
-
-    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    static DEV_MEMBER bool by_limbs(const Gemm<T> &g)
     {
-        return gemm_by<GemmTiles<T, rows, Size, Tile>, Tile>(g);
+        typedef LimbTile<!TransA, TransB, Size> Tile;
+
+        return g.k >= wgmma_k &&
+               gemm_by<GemmTiles<T, Size, Size, Tile>, Tile>(g);
     }
 #endif
-    typedef TileOrder<T, Size, Size> Order;
-    typedef RaggedTile<T, !TransA, TransB, Size, 64> Ragged;
-
-    /* Launches that gave no LDS: a result a thread. */
-    static DEV_MEMBER void plain_tile(const Gemm<T> &g,
-                                      const typename Order::Place &at)
+    /* Without LDS, and if tiles are too many to count: a result a thread. */
+    static DEV_MEMBER void plain(const Gemm<T> &g)
     {
-        const GemmPart &part = at.part;
-        const T *const a = g.a + (i64)part.b * g.stride_a;
-        const T *const b = g.b + (i64)part.b * g.stride_b;
-        const GemmOut<T> out(g, part);
+        typedef typename Gemm<T>::S S;
+        const TileOrder<T, Size, Size> order{g};
 
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < Size * Size; i += 2 * Size) {
-            const u32 r = at.row0 + i / Size;
-            const u32 c = at.col0 + i % Size;
-            typename Gemm<T>::S sum = 0;
+        for (u64 t = order.block(); t < order.count(); t += order.blocks()) {
+            const auto at = order.place(t);
+            const GemmPart &part = at.part;
+            const T *const a = g.a + (i64)part.b * g.stride_a;
+            const T *const b = g.b + (i64)part.b * g.stride_b;
+            const GemmOut<T> out(g, part);
 
-            if (r >= g.m || c >= g.n)
-                continue;
             NO_UNROLL
-            for (u32 k = part.k_begin; k < part.k_end; k++)
-                sum +=
-                    (float)a[TransA ? (u64)k * g.lda + r : (u64)r * g.lda + k] *
-                    (float)b[TransB ? (u64)c * g.ldb + k : (u64)k * g.ldb + c];
-            out.put(r, c, sum);
+            for (u32 i = threadIdx.x; i < Size * Size; i += 2 * Size) {
+                const u32 r = at.row0 + i / Size;
+                const u32 c = at.col0 + i % Size;
+                S sum = 0;
+
+                if (r >= g.m || c >= g.n)
+                    continue;
+                NO_UNROLL
+                for (u32 k = part.k_begin; k < part.k_end; k++)
+                    sum +=
+                        (S)a[TransA ? (u64)k * g.lda + r : (u64)r * g.lda + k] *
+                        (S)b[TransB ? (u64)c * g.ldb + k : (u64)k * g.ldb + c];
+                out.put(r, c, sum);
+            }
+        }
+    }
+    static DEV_MEMBER bool by_tiles(const Gemm<T> &g)
+    {
+#if KPK_WARPGROUPS
+        if constexpr (sizeof(T) == 2) {
+            if (by_warpgroups(g)) /* which wait themselves */
+                return true;
+            let_next_launch_begin();
+        }
+        wait_for_launch_before();
+        if constexpr (is_same<T, f32>::value) {
+            if (by_limbs(g))
+                return true;
+        }
+#else
+        wait_for_launch_before();
+#endif
+        if constexpr (sizeof(T) > 2) {
+            return by_mma<Size, Size, 32, Size / 2, ByCopies<3>>(g) ||
+                   by_mma<Size, Size, 32, Size / 2, ByCopies<3, sizeof(T)>>(g);
+        } else {
+            constexpr u32 rows = Size == 128 ? 256 : 64;
+
+            return (!KPK_WARPGROUPS && by_mma<rows, Size, Size / 2, Size / 2,
+                                              ByCopies<f16_stages>>(g)) ||
+                   by_mma<Size, 64, 32, 32, ByRegisters>(g);
         }
     }
     static DEV_MEMBER void run(const Gemm<T> &g)
     {
-        const Order order{g};
-
-        if (fast(g))
-            return;
-        meet_launches();
-        if (gemm_by<RaggedTiles<T, Size, 64, Ragged>, Ragged>(g))
-            return;
-        NO_UNROLL
-        for (u64 t = order.block(); t < order.count(); t += order.blocks())
-            plain_tile(g, order.place(t));
+        if (!by_tiles(g))
+            plain(g);
     }
 };
