@@ -55,7 +55,7 @@ template <u32 Stages, u32 Once = 16> struct ByCopies {
         typedef CopyRing<Stages, A::nbytes + B::nbytes> Ring;
         CopyA a;
         CopyB b;
-        Ring ring; /* of distances from `lds` */
+        Ring ring; /* distances from `lds` */
         u32 lds, left;
 
         DEV_MEMBER explicit Feed(u8 *to)
@@ -82,8 +82,8 @@ template <u32 Stages, u32 Once = 16> struct ByCopies {
             for (u32 s = 0; s + 1 < Stages; s++)
                 copy();
         }
-        /* Where the next step lies, when it is there for all threads. They are
-         * done with the one before, whose place the next copies take. */
+        /* Gives the next step's place, when the step is there for all threads.
+         * The next copies go where the step before was. */
         DEV_MEMBER u32 turn()
         {
             const u32 at = ring.to_read();
@@ -102,7 +102,7 @@ template <u32 Stages, u32 Once = 16> struct ByCopies {
     };
 };
 
-/* Steps by way of registers: one is on its way while one is multiplied. */
+/* Steps by way of registers: a step is loaded while one is multiplied. */
 struct ByRegisters {
     static constexpr u32 stages = 2;
 
@@ -149,8 +149,8 @@ struct ByRegisters {
 /* ---- a warp's products ---------------------------------------------- */
 
 /*
- * What an instruction of f16 or bf16 takes. A lane has a fragment of 16 rows of
- * an operand, for k of K. An instruction multiplies 16 rows of A and 8 of B.
+ * An instruction of f16 or bf16 multiplies 16 rows of A and 8 of B. A lane has
+ * a fragment of 16 rows of an operand, for k of K.
  *
  *   place_of<L>(row0, of_a)  the lane's place in a step, which lies as L says
  *   load<L>(f, step, at, i, k)  from there: rows 16 i on, part k of K
