@@ -10,6 +10,13 @@
 
 #pragma GCC visibility push(hidden)
 
+/* A module's table of launch shapes, and where its columns are: see shape.c. */
+enum { KPK_I_SHAPE_COLUMNS = 12 };
+struct kpk_i_shapes {
+    const struct kpk_table *table; /* NULL if it has none */
+    uint32_t columns[KPK_I_SHAPE_COLUMNS];
+};
+
 struct kpk_i_slot { /* a module in an instance */
     const kpk_module *module;
     size_t object; /* selected code object; none if `fits` is false */
@@ -19,6 +26,7 @@ struct kpk_i_slot { /* a module in an instance */
     _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
     kpk_i_rwlock held;               /* read by who keeps it loaded */
     kpk_kernel *kernels;             /* [module->nkernels] */
+    struct kpk_i_shapes shapes;
 };
 
 struct kpk_kernel {
@@ -31,6 +39,10 @@ struct kpk_kernel {
     uint32_t unlisted_nbytes;  /* arguments' size, if the metadata lists none */
     uint32_t nshared_pointers; /* arguments that point to shared memory */
     _Atomic(hipFunction_t) function; /* NULL while not resolved */
+    /* of the table of launch shapes, a bit for each of the kernel's first 64
+     * rows: whether it is for the device */
+    uint64_t rows;
+    size_t first_row;
 };
 
 /* Sizes of blocks: 512 bytes, and 16 steps for each doubling above it. */

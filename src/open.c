@@ -10,6 +10,7 @@
 #include "module.h"
 #include "names.h"
 #include "select_object.h"
+#include "shape.h"
 #include "stream_memory.h"
 
 #include <stdlib.h>
@@ -162,6 +163,8 @@ static kpk_status make_kernels(kpk_instance *inst)
         slot->kernels = next;
         for (size_t k = 0; k < slot->module->nkernels; k++)
             prepare_kernel(next++, inst, slot, k);
+        if (slot->fits)
+            kpk_i_find_shapes(slot, inst->device.target);
     }
     return kpk_i_names_make(inst, n);
 }

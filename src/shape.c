@@ -1,4 +1,5 @@
 /* shape.c - launch shapes: what a table beside a module recommends */
+#include "shape.h"
 #include "error.h"
 #include "instance.h"
 #include "module.h"
@@ -23,6 +24,8 @@ enum {
     GRID_X_MOST,
     NUM_SHAPE_COLUMNS
 };
+_Static_assert((int)NUM_SHAPE_COLUMNS == (int)KPK_I_SHAPE_COLUMNS,
+               "struct kpk_i_shapes has them all");
 static const struct {
     const char *name;
     int64_t missing;
@@ -41,14 +44,29 @@ static const struct {
     [GRID_X_MOST] = {"grid_x_most", 0}, /* 0: no limit */
 };
 
-/* Finds the shape's columns in a table; a missing one gets number ncolumns. */
-static void find_shape_columns(const kpk_module *module,
-                               const struct kpk_table *t,
-                               size_t columns[NUM_SHAPE_COLUMNS])
+/* The first table of the module that has launch shapes. */
+static const struct kpk_table *shape_table(const kpk_module *module)
 {
-    for (int k = 0; k < NUM_SHAPE_COLUMNS; k++)
-        columns[k] = t->ncolumns;
-    for (size_t c = 0; c < t->ncolumns; c++) {
+    size_t c;
+
+    for (uint32_t i = 0; i < module->ntables; i++)
+        if (!module->tables[i].modules &&
+            kpk_i_find_column(module, &module->tables[i],
+                              shape_columns[BLOCK_X].name, &c))
+            return &module->tables[i];
+    return NULL;
+}
+
+/* Finds the columns of a module's first table of shapes, if it has one; a
+ * missing column gets number ncolumns. */
+static struct kpk_i_shapes shapes_of(const kpk_module *module)
+{
+    const struct kpk_table *t = shape_table(module);
+    struct kpk_i_shapes shapes = {.table = t};
+
+    for (int k = 0; t && k < NUM_SHAPE_COLUMNS; k++)
+        shapes.columns[k] = t->ncolumns;
+    for (uint32_t c = 0; t && c < t->ncolumns; c++) {
         const char *name = kpk_i_string(module, t->columns[c].name);
 
         if (t->columns[c].type != KPK_CELL_INT)
@@ -58,19 +76,19 @@ static void find_shape_columns(const kpk_module *module,
 
             /* most differ in the first letter, which takes no call to see */
             if (name[0] == wanted[0] && strcmp(name, wanted) == 0)
-                columns[k] = c;
+                shapes.columns[k] = c;
         }
     }
+    return shapes;
 }
 
-static void read_shape_row(const struct kpk_table *t, size_t row,
-                           const size_t columns[NUM_SHAPE_COLUMNS],
-                           int64_t values[NUM_SHAPE_COLUMNS])
+static int64_t cell_of(const struct kpk_i_shapes *s, size_t row, int column)
 {
-    for (int k = 0; k < NUM_SHAPE_COLUMNS; k++)
-        values[k] = columns[k] < t->ncolumns
-                        ? t->cells[row * t->ncolumns + columns[k]].i
-                        : shape_columns[k].missing;
+    const uint32_t at = s->columns[column];
+
+    return at < s->table->ncolumns
+               ? s->table->cells[row * s->table->ncolumns + at].i
+               : shape_columns[column].missing;
 }
 
 /* A grid's dimension. */
@@ -108,13 +126,13 @@ static kpk_status find_blocks(const struct extent *e, uint32_t block,
 }
 
 /* A launch has these values as 32 bits; a table may hold larger ones. */
-static kpk_status check_row(const char *kernel,
-                            const int64_t v[NUM_SHAPE_COLUMNS])
+static kpk_status check_row(const char *kernel, const struct kpk_i_shapes *s,
+                            size_t row)
 {
     static const int narrow[] = {BLOCK_X, BLOCK_Y, SHARED_NBYTES};
 
     for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++) {
-        const int64_t value = v[narrow[i]];
+        const int64_t value = cell_of(s, row, narrow[i]);
 
         if (value < 0 || value > UINT32_MAX)
             return kpk_i_fail(
@@ -132,28 +150,34 @@ static bool is_below(uint64_t n, int64_t cell)
     return cell > 0 && n < (uint64_t)cell;
 }
 
-static bool row_fits(const int64_t v[NUM_SHAPE_COLUMNS], uint64_t n,
+static bool row_fits(const struct kpk_i_shapes *s, size_t row, uint64_t n,
                      uint64_t columns)
 {
-    return !is_below(n, v[MIN_N]) && !is_below(columns, v[MIN_COLUMNS]) &&
-           (v[N_MULTIPLE] <= 1 || n % (uint64_t)v[N_MULTIPLE] == 0) &&
-           v[MAX_COLUMNS] >= 0 && columns <= (uint64_t)v[MAX_COLUMNS];
+    const int64_t most = cell_of(s, row, MAX_COLUMNS);
+    const int64_t multiple = cell_of(s, row, N_MULTIPLE);
+
+    return !is_below(n, cell_of(s, row, MIN_N)) &&
+           !is_below(columns, cell_of(s, row, MIN_COLUMNS)) && most >= 0 &&
+           columns <= (uint64_t)most &&
+           (multiple <= 1 || n % (uint64_t)multiple == 0);
 }
 
-static kpk_status make_shape(const char *kernel,
-                             const int64_t v[NUM_SHAPE_COLUMNS], uint64_t n,
-                             uint64_t columns, kpk_shape *out)
+static kpk_status make_shape(const char *kernel, const struct kpk_i_shapes *s,
+                             size_t row, uint64_t n, uint64_t columns,
+                             kpk_shape *out)
 {
-    const bool limited = v[GRID_X_MOST] > 0 && v[GRID_X_MOST] < INT32_MAX;
-    const struct extent x = {'x', n, v[GRID_X_EACH],
-                             limited ? (uint32_t)v[GRID_X_MOST] : INT32_MAX,
-                             v[GRID_X_LOOPS] != 0 || limited};
-    const struct extent y = {'y', columns, v[GRID_Y_EACH], UINT16_MAX,
-                             v[GRID_Y_LOOPS] != 0};
+    const int64_t most = cell_of(s, row, GRID_X_MOST);
+    const bool limited = most > 0 && most < INT32_MAX;
+    const struct extent x = {'x', n, cell_of(s, row, GRID_X_EACH),
+                             limited ? (uint32_t)most : INT32_MAX,
+                             cell_of(s, row, GRID_X_LOOPS) != 0 || limited};
+    const struct extent y = {'y', columns, cell_of(s, row, GRID_Y_EACH),
+                             UINT16_MAX, cell_of(s, row, GRID_Y_LOOPS) != 0};
     kpk_shape shape = {{1, 1, 1},
-                       {(uint32_t)v[BLOCK_X], (uint32_t)v[BLOCK_Y], 1},
-                       (uint32_t)v[SHARED_NBYTES]};
-    kpk_status st = check_row(kernel, v);
+                       {(uint32_t)cell_of(s, row, BLOCK_X),
+                        (uint32_t)cell_of(s, row, BLOCK_Y), 1},
+                       (uint32_t)cell_of(s, row, SHARED_NBYTES)};
+    kpk_status st = check_row(kernel, s, row);
 
     if (st == KPK_OK)
         st = find_blocks(&x, shape.block[0], kernel, &shape.grid[0]);
@@ -164,27 +188,13 @@ static kpk_status make_shape(const char *kernel,
     return st;
 }
 
-/* The first table of the module that has launch shapes. */
-static const struct kpk_table *shape_table(const kpk_module *module)
-{
-    size_t c;
-
-    for (uint32_t i = 0; i < module->ntables; i++)
-        if (!module->tables[i].modules &&
-            kpk_i_find_column(module, &module->tables[i],
-                              shape_columns[BLOCK_X].name, &c))
-            return &module->tables[i];
-    return NULL;
-}
-
 kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                             const char *target, uint64_t n, uint64_t columns,
                             kpk_shape *out)
 {
+    struct kpk_i_shapes shapes;
     const struct kpk_table *t;
     const char *name;
-    size_t at[NUM_SHAPE_COLUMNS];
-    int64_t v[NUM_SHAPE_COLUMNS];
 
     KPK_I_NEED(module);
     KPK_I_NEED(out);
@@ -194,17 +204,14 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                           "%zu",
                           kpk_module_name(module), (unsigned)module->nkernels,
                           kernel);
-    t = shape_table(module);
+    shapes = shapes_of(module);
+    t = shapes.table;
     name = kpk_i_string(module, module->kernels[kernel].name);
-    if (t)
-        find_shape_columns(module, t, at);
     for (size_t row = t ? kpk_i_first_row_of(module, t, name) : 0;
          t && row < t->nrows && t->keys[row].kernel == kernel; row++) {
-        if (!kpk_i_for_target(module, &t->keys[row], target))
-            continue;
-        read_shape_row(t, row, at, v);
-        if (row_fits(v, n, columns))
-            return make_shape(name, v, n, columns, out);
+        if (kpk_i_for_target(module, &t->keys[row], target) &&
+            row_fits(&shapes, row, n, columns))
+            return make_shape(name, &shapes, row, n, columns, out);
     }
     return kpk_i_fail(KPK_ERR_NO_ROW,
                       "module %s recommends no launch shape for %s with %llu "
@@ -234,20 +241,16 @@ static bool has_rows(const kpk_module *module, const struct kpk_table *t,
 }
 
 /* The most shared memory that a processor's rows give; -1: it has no rows. */
-static int64_t most_shared(const kpk_module *module, const struct kpk_table *t,
-                           const char *target)
+static int64_t most_shared(const kpk_module *module,
+                           const struct kpk_i_shapes *s, const char *target)
 {
-    size_t at[NUM_SHAPE_COLUMNS];
-    int64_t v[NUM_SHAPE_COLUMNS];
     int64_t shared = -1;
 
-    find_shape_columns(module, t, at);
-    for (size_t row = 0; row < t->nrows; row++) {
-        if (!is_row_of(module, t, row, target))
-            continue;
-        read_shape_row(t, row, at, v);
-        if (v[SHARED_NBYTES] > shared)
-            shared = v[SHARED_NBYTES];
+    for (size_t row = 0; row < s->table->nrows; row++) {
+        const int64_t own = cell_of(s, row, SHARED_NBYTES);
+
+        if (is_row_of(module, s->table, row, target) && own > shared)
+            shared = own;
     }
     return shared;
 }
@@ -263,7 +266,8 @@ static int64_t most_shared(const kpk_module *module, const struct kpk_table *t,
 static const char *rows_of_code(const kpk_module *module, const char *device,
                                 const char *code, char name[KPK_I_SM_NBYTES])
 {
-    const struct kpk_table *t = shape_table(module);
+    const struct kpk_i_shapes s = shapes_of(module);
+    const struct kpk_table *t = s.table;
     struct kpk_i_sm sm;
     int64_t own, shared;
 
@@ -271,15 +275,15 @@ static const char *rows_of_code(const kpk_module *module, const char *device,
         return code;
     if (strcmp(code, device) == 0 && has_rows(module, t, code))
         return code; /* the usual, quick way */
-    shared = most_shared(module, t, code);
+    shared = most_shared(module, &s, code);
     if (shared < 0) {
         (void)kpk_i_sm_parse(code, &sm); /* code is NVIDIA's, too */
         (void)snprintf(name, KPK_I_SM_NBYTES, "sm_%u", sm.number);
-        shared = most_shared(module, t, name);
+        shared = most_shared(module, &s, name);
         if (shared >= 0)
             code = name;
     }
-    own = most_shared(module, t, device);
+    own = most_shared(module, &s, device);
     return own >= 0 && own < shared ? device : code;
 }
 
@@ -300,20 +304,61 @@ const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
     return rows_of_code(module, device, selection.target, name);
 }
 
+/* ---- a kernel of an instance ---- */
+
+/* The processor whose rows count for the code object that was selected. */
+static const char *target_of_slot(const struct kpk_i_slot *slot,
+                                  const char *device,
+                                  char name[KPK_I_SM_NBYTES])
+{
+    const kpk_module *module = slot->module;
+    const char *code =
+        kpk_i_string(module, module->objects[slot->object].target);
+
+    /* skip the search for the same target */
+    return strcmp(code, device) == 0 ? code
+                                     : rows_of_code(module, device, code, name);
+}
+
+void kpk_i_find_shapes(struct kpk_i_slot *slot, const char *device)
+{
+    const kpk_module *module = slot->module;
+    char name[KPK_I_SM_NBYTES];
+    const char *target;
+
+    slot->shapes = shapes_of(module);
+    if (!slot->shapes.table)
+        return;
+    target = target_of_slot(slot, device, name);
+    for (size_t row = slot->shapes.table->nrows; row-- > 0;) {
+        const struct kpk_row_key *key = &slot->shapes.table->keys[row];
+        kpk_kernel *kernel = &slot->kernels[key->kernel];
+
+        /* a kernel's rows stand together; the last step is to its first */
+        kernel->first_row = row;
+        kernel->rows =
+            kernel->rows << 1 | kpk_i_for_target(module, key, target);
+    }
+}
+
 kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
                             uint64_t columns, kpk_shape *out)
 {
-    const kpk_module *module;
-    const char *device, *target;
+    const struct kpk_i_slot *slot;
+    const char *target;
     char name[KPK_I_SM_NBYTES];
+    size_t row;
 
     KPK_I_NEED(kernel);
     KPK_I_NEED(out);
-    module = kernel->slot->module;
-    device = kernel->inst->device.target;
-    target = kpk_i_string(module, module->objects[kernel->slot->object].target);
-    if (strcmp(target, device) != 0) /* skip the search for the same target */
-        target = rows_of_code(module, device, target, name);
-    return kpk_module_shape(module, kpk_kernel_index(kernel), target, n,
+    slot = kernel->slot;
+    row = kernel->first_row;
+    for (uint64_t rows = kernel->rows; rows; rows >>= 1, row++)
+        if (rows & 1 && row_fits(&slot->shapes, row, n, columns))
+            return make_shape(kpk_kernel_name(kernel), &slot->shapes, row, n,
+                              columns, out);
+    /* none fits, or a kernel has more rows than bits */
+    target = target_of_slot(slot, kernel->inst->device.target, name);
+    return kpk_module_shape(slot->module, kpk_kernel_index(kernel), target, n,
                             columns, out);
 }

@@ -87,7 +87,6 @@ struct graphs {
     void *recorder;               /* the stream that records; NULL: none does */
     void *side, *forked, *joined; /* see struct run */
     uint64_t now;
-    struct known_shape shapes[KNOWN_SHAPES];
     int nkeys; /* room for keys */
     struct node_key *keys;
     struct recording recordings[RECORDINGS];
@@ -202,7 +201,6 @@ static struct run new_run(struct graphs *g, void *stream)
                         .side = g->joined ? g->side : NULL,
                         .forked = g->forked,
                         .joined = g->joined,
-                        .shapes = g->shapes,
                         .shared = part(g, 0),
                         .heads = part(g, g->shared_nbytes),
                         .tables = part(g, kept),

@@ -7,33 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(KNOWN_SHAPES == 1 << (64 - 55), "find_shape() shifts");
-
 bool launch(const struct run *run, const char *name, uint64_t n,
             uint64_t columns, const kpk_arg *args, size_t nargs)
 {
     return launch_planes(run, name, n, columns, 1, args, nargs);
-}
-
-/* kpk_kernel_shape() */
-static bool find_shape(const struct run *run, const kpk_kernel *kernel,
-                       uint64_t n, uint64_t columns, kpk_shape *out)
-{
-    const uint64_t mixed =
-        ((uint64_t)(uintptr_t)kernel / 64 * 31 + n) * 31 + columns;
-    struct known_shape *known =
-        run->shapes ? &run->shapes[mixed * 0x9E3779B97F4A7C15u >> 55] : NULL;
-
-    if (known && known->kernel == kernel && known->n == n &&
-        known->columns == columns) {
-        *out = known->shape;
-        return true;
-    }
-    if (kpk_kernel_shape(kernel, n, columns, out) != KPK_OK)
-        return false;
-    if (known)
-        *known = (struct known_shape){kernel, n, columns, *out};
-    return true;
 }
 
 bool launch_planes(const struct run *run, const char *name, uint64_t n,
@@ -46,7 +23,7 @@ bool launch_planes(const struct run *run, const char *name, uint64_t n,
     const kpk_kernel *kernel;
 
     if (kpk_kernel_get(run->inst, name, &kernel) != KPK_OK ||
-        !find_shape(run, kernel, n, columns, &options.shape))
+        kpk_kernel_shape(kernel, n, columns, &options.shape) != KPK_OK)
         return false;
     options.shape.grid[2] = planes;
     return !run->launching ||

@@ -23,14 +23,6 @@ struct group {
     kpk_ggml_heads args;
 };
 
-/* Launch shapes that were asked for before: finding one takes a microsecond. */
-enum { KNOWN_SHAPES = 512 };
-struct known_shape {
-    const kpk_kernel *kernel;
-    uint64_t n, columns;
-    kpk_shape shape;
-};
-
 /*
  * One node is asked, measured or launched by the same code, so that the answers
  * cannot differ: only a launch has a stream.
@@ -46,7 +38,6 @@ struct run {
     void *side;                          /* another stream; NULL: none */
     void *forked, *joined;               /* and events for it */
     bool fork;                           /* the next product records `forked` */
-    struct known_shape *shapes;          /* of the stream, or NULL */
     char *shared;                        /* of `launching`: memory for nodes */
     size_t shared_nbytes;                /* the most that one wanted */
     const struct ggml_tensor *shared_of; /* what is in it is made of this one */

@@ -1,6 +1,6 @@
 /* test_shape.c - whose rows of launch shapes count on a device; the shapes
  * themselves are in test_table.c */
-#include "instance.h"
+#include "shape.h"
 #include "unit_checks.h"
 
 /* A module with one table of launch shapes,
@@ -66,18 +66,23 @@ static const struct rows_case {
     {"compute_90a", "gfx942", "sm_90", NO_CODE}, /* the same */
 };
 
-/* By kpk_kernel_shape(), of the first kernel as it runs on the device. */
+/* By kpk_kernel_shape(), of the first kernel as it runs on the device. The rows
+ * that were found on opening give what a search gives. */
 static uint32_t shared_of_shape(const kpk_module *module, const char *device)
 {
     kpk_instance inst = {0};
     struct kpk_i_slot slot = {.module = module, .fits = true};
-    const kpk_kernel kernel = {
-        .inst = &inst, .slot = &slot, .desc = module->kernels};
-    kpk_shape shape;
+    kpk_kernel kernel = {.inst = &inst, .slot = &slot, .desc = module->kernels};
+    kpk_shape searched, shape;
 
+    slot.kernels = &kernel;
     (void)snprintf(inst.device.target, sizeof(inst.device.target), "%s",
                    device);
+    assert_int_equal(kpk_kernel_shape(&kernel, 1, 0, &searched), KPK_OK);
+    kpk_i_find_shapes(&slot, device);
+    assert_true(kernel.rows != 0);
     assert_int_equal(kpk_kernel_shape(&kernel, 1, 0, &shape), KPK_OK);
+    assert_memory_equal(&shape, &searched, sizeof(shape));
     return shape.shared_nbytes;
 }
 

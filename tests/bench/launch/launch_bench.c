@@ -1,8 +1,9 @@
 /* launch_bench.c - what a typed launch costs beside an untyped one
  *
  * Under the unit tests' fake HIP, which does next to nothing: what is measured
- * is kpack's own part of a launch. Both ways take turns, and each is given by
- * its fastest turn, so that other work of the machine counts little.
+ * is kpack's own part of a launch, and what is asked before one. Both ways take
+ * turns, and each is given by its fastest turn, so that other work of the
+ * machine counts little.
  */
 #include <kpack/candle/affine.h>
 #include <kpack/candle/vector_add.h>
@@ -114,6 +115,27 @@ static int time_get(kpk_instance *gpu)
     return 0;
 }
 
+/* Times finding a loaded kernel's launch shape. */
+static int time_shape(const kpk_kernel *kernel)
+{
+    kpk_shape shape;
+    double best = 1e9;
+
+    for (int t = 0; t < TURNS; t++) {
+        const double begin = now_ns();
+        double ns;
+
+        for (int i = 0; i < LAUNCHES; i++)
+            if (kpk_kernel_shape(kernel, (uint64_t)1000 + (uint64_t)i, 0,
+                                 &shape))
+                return 1;
+        ns = (now_ns() - begin) / LAUNCHES;
+        best = ns < best ? ns : best;
+    }
+    printf("kpk_kernel_shape() of a loaded kernel %5.1f ns\n", best);
+    return 0;
+}
+
 int main(void)
 {
     struct bench b = {0};
@@ -129,7 +151,7 @@ int main(void)
         kpk_kernel_get(gpu, "vector_add", &b.add) ||
         compare("vector_add", &b, x, typed_add, untyped_add) ||
         compare("affine_f32", &b, x, typed_affine, untyped_affine) ||
-        time_get(gpu) || kpk_close(gpu))
+        time_get(gpu) || time_shape(b.affine_f32) || kpk_close(gpu))
         return fprintf(stderr, "%s\n", kpk_error_message()), 1;
     return 0;
 }
