@@ -15,7 +15,7 @@
  * see nvidia/gemm/rows8_copied.h.
  *
  * The times were fitted on one H200; for other cards only the proportions
- * count. Those of AMD's GPUs without a matrix unit are bounds on gfx1030, see
+ * count. Those of targets without a matrix unit are bounds on gfx1030, see
  * tests/bench/results/bounds.csv.
  */
 #include "../src/base/sm_table.h"
@@ -44,7 +44,7 @@ struct times {
 struct type {
     const char *name;
     struct times amd[NUM_TILES];
-    struct times plain[NUM_TILES]; /* of AMD's GPUs without a matrix unit */
+    struct times plain[NUM_TILES]; /* of targets without a matrix unit */
     struct times nvidia[NUM_TILES];
     struct times nvidia_nn_m8; /* of layout nn */
 };
@@ -186,21 +186,47 @@ KPK_GEMM_TILES_8(CHECK)
 static const struct cost many_rows = {
     1025, INT_MAX, {1, 600, 600, 2440}, 2930, 0};
 
-/* AMD's whose larger tiles of f16 and bf16 are made of several, by their matrix
- * instructions: GemmShape in include/matrix/gemm.h. Then some without a matrix
- * unit, whose tiles take the longer the more rows they compute in vain. The
- * last row stands for all other targets. */
+/* AMD's processors with a matrix unit that matrix/unit.h has a row for. Larger
+ * tiles of f16 and bf16 are made of several on some: GemmShape in
+ * include/matrix/gemm.h. The last row stands for all targets without a unit,
+ * whose tiles take the longer the more rows they compute in vain. */
 #define AMD(name, mach, major, minor, step, generic, sramecc, xnack, wave,     \
-            dot4, mfma, ...)                                                   \
-    {#name, mfma >= 3 ? 2 : 1, mfma >= 4 ? 2 : 1, mfma >= 4 ? 1 : 2, false},
-static const struct {
+            dot4, mfma, wmma, ...)                                             \
+    {#name, mfma >= 3 ? 2 : 1, mfma >= 4 ? 2 : 1, mfma >= 4 ? 1 : 2,           \
+     !(mfma || wmma)},
+static const struct amd {
     const char *target;
     int down, across, room;
     bool plain;
-} amd[] = {KPK_PROCESSOR_TABLE(AMD){"gfx10*", 1, 1, 2, true},
-           {"gfx906", 1, 1, 2, true},
-           {"", 1, 1, 2, false}};
+} amd[] = {KPK_PROCESSOR_TABLE(AMD){"", 1, 1, 2, true}};
 enum { NUM_AMD = sizeof(amd) / sizeof(amd[0]) };
+
+static bool are_alike(const struct amd *a, const struct amd *b)
+{
+    return a->down == b->down && a->across == b->across && a->room == b->room &&
+           a->plain == b->plain;
+}
+
+/* The name of a row for processor i and all that are alike, or NULL if the row
+ * of one before serves it, too: the longest "gfx11*" of processors alike. */
+static const char *row_of_amd(int i, char name[16])
+{
+    for (size_t n = 4; n <= strlen(amd[i].target); n++) {
+        bool alike = true;
+        int first = i;
+
+        for (int k = NUM_AMD - 1; k-- > 0;)
+            if (strncmp(amd[k].target, amd[i].target, n) == 0) {
+                alike &= are_alike(&amd[k], &amd[i]);
+                first = k;
+            }
+        if (alike) {
+            snprintf(name, 16, "%.*s*", (int)n, amd[i].target);
+            return first == i ? name : NULL;
+        }
+    }
+    return amd[i].target;
+}
 
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
 
@@ -339,6 +365,8 @@ static void print_nvidia(int layout, int type, int t,
 
 static void print_amd(int layout, int type, int t, int i)
 {
+    char name[16];
+    const char *target = row_of_amd(i, name);
     const struct type *p = &types[type];
     const bool joins = type < 2 && t == 0;
     const int down = joins ? amd[i].down : 1,
@@ -352,10 +380,11 @@ static void print_amd(int layout, int type, int t, int i)
         times.room = amd[i].room;
     times.step *= down * across;
     times.alone *= down * across;
-    print_row(layout, p, t, amd[i].target, &times, &extent,
-              least_m_of(layout, t),
-              plain && tiles[t].m == 8 ? 2 * tiles[t].most_m : tiles[t].most_m,
-              plain ? &plain_memory : &any_memory, 0, 0, 0, 0, 0, 0);
+    if (target)
+        print_row(layout, p, t, target, &times, &extent, least_m_of(layout, t),
+                  plain && tiles[t].m == 8 ? 2 * tiles[t].most_m
+                                           : tiles[t].most_m,
+                  plain ? &plain_memory : &any_memory, 0, 0, 0, 0, 0, 0);
 }
 
 int main(void)
@@ -375,7 +404,7 @@ int main(void)
                     if (processors[i].number >= 80)
                         print_nvidia(layout, type, t, &processors[i]);
                 for (int i = 0; i < NUM_AMD; i++)
-                    if (amd[i].down > 1 || amd[i].plain || !*amd[i].target)
+                    if (!amd[i].plain || !*amd[i].target)
                         print_amd(layout, type, t, i);
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"

@@ -2,6 +2,7 @@
 #include "kpack/candle/gemm_plan.h"
 
 #include "../../kernels/include/nvidia/gemm/wgmma_shapes.h"
+#include "../../src/base/target_table.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -487,6 +488,34 @@ static void launch(kpk_instance *inst, const char *target,
     free(c);
 }
 
+/* Processors with a matrix unit choose alike, and so do those without one. 20
+ * rows are cheaper in tiles of 8 where no unit computes 64 rows at once. */
+static void check_units(void)
+{
+#define UNIT(name, mach, major, minor, step, generic, sramecc, xnack, wave,    \
+             dot4, mfma, wmma, ...)                                            \
+    {#name, mfma || wmma},
+    static const struct {
+        const char *name;
+        bool has_unit;
+    } processors[] = {KPK_PROCESSOR_TABLE(UNIT)};
+    const kpk_gemm_product p = {KPK_GEMM_F32, 0, 0, 20, 1280, 4096, 1};
+
+    for (size_t i = 0; i < sizeof(processors) / sizeof(processors[0]); i++) {
+        kpk_gemm_plan plan;
+
+        memset(&plan, 0, sizeof(plan));
+        check(kpk_gemm_choose_for(&kpk_module_gemm, processors[i].name, 40, &p,
+                                  0, &plan) == KPK_OK,
+              "a plan", &p, processors[i].name);
+        check(strcmp(plan.kernel, processors[i].has_unit
+                                      ? "gemm_nn_f32_m64"
+                                      : "gemm_nn_f32_m8") == 0,
+              "a tile for its unit", &p, processors[i].name);
+    }
+#undef UNIT
+}
+
 int main(void)
 {
     const kpk_module *module = &kpk_module_gemm;
@@ -508,6 +537,7 @@ int main(void)
 
     check_choices();
     check_huge();
+    check_units();
     check_code();
     wrong.type = (kpk_gemm_type)4;
     check(kpk_gemm_choose_for(module, NULL, 1, &wrong, 0, &plan) == KPK_ERR_ARG,
