@@ -137,6 +137,47 @@ static void test_rows_are_those_of_the_code_that_runs(void **state)
     assert_string_equal(kpk_i_target_of_rows(&module, "sm_90", NULL), "sm_90");
 }
 
+/* An instance has a bit for each of a kernel's first 64 rows. */
+static void test_rows_beyond_the_64th_count_too(void **state)
+{
+    enum { MANY_ROWS = 70 };
+    const struct kpk_column columns[] = {{at("block_x"), KPK_CELL_INT},
+                                         {at("min_n"), KPK_CELL_INT}};
+    const struct kpk_kernel_desc desc = {at("k"), 0, 0, 0};
+    const struct kpk_blob blob = {.nbytes = 1};
+    const struct kpk_code_object object = {.target = at("gfx942"),
+                                           .blob = &blob};
+    static const struct kpk_row_key keys[MANY_ROWS];
+    union kpk_cell_data cells[2 * MANY_ROWS];
+    const struct kpk_table table = {at("k"), 2,     MANY_ROWS, columns,
+                                    keys,    cells, NULL,      NULL};
+    const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
+                                      .name = at("k"),
+                                      .strings = strings,
+                                      .kernels = &desc,
+                                      .nkernels = 1,
+                                      .objects = &object,
+                                      .nobjects = 1,
+                                      .tables = &table,
+                                      .ntables = 1};
+    kpk_instance inst = {.device = {.target = "gfx942"}};
+    struct kpk_i_slot slot = {.module = &module, .fits = true};
+    kpk_kernel kernel = {.inst = &inst, .slot = &slot, .desc = &desc};
+    kpk_shape shape;
+
+    (void)state;
+    for (int i = 0; i < MANY_ROWS; i++) {
+        cells[2 * i].i = 100 + i;
+        cells[2 * i + 1].i = MANY_ROWS - 1 - i;
+    }
+    slot.kernels = &kernel;
+    kpk_i_find_shapes(&slot, inst.device.target);
+    for (uint32_t n = 0; n < MANY_ROWS; n++) {
+        assert_ok(kpk_kernel_shape(&kernel, n, 0, &shape));
+        assert_int_equal(shape.block[0], 100 + MANY_ROWS - 1 - n);
+    }
+}
+
 /* Kernel k's shape for n, of three rows: block_x,grid_x_each and a third
  * column of that name. */
 static kpk_status shape_by_rows(const char *third,
@@ -244,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_those_of_the_code_that_runs),
+        cmocka_unit_test(test_rows_beyond_the_64th_count_too),
         cmocka_unit_test(test_row_is_for_no_fewer_than_min_n),
         cmocka_unit_test(test_row_is_for_multiples_of_n_multiple),
         cmocka_unit_test(test_numbers_that_no_launch_has_are_refused)};
