@@ -20,152 +20,117 @@
  * which blocks could join. A thread has 64 bytes of logits on their way, or 128
  * where it does little with them.
  *
- * A block has four ways to draw, and takes the first that gives a token. The
- * four ways draw the same token. AMD's GPUs have the last way alone.
+ * The draw is made in a list of tokens in LDS, in their order, with the sums of
+ * their weights: the end of top-k, the end of top-p and the token drawn are
+ * places in it (list.h). A block takes the first of these lists that has the
+ * places and room for all of its tokens:
  *
- *   the first k  list_draw.h, with a k of at most half the threads. The k-th of
- *                the threads' greatest logits is a limit that k tokens reach,
- *                and few others. The tokens that reach the limit are listed in
- *                LDS and put in order, and their weights summed up
- *   near tokens  list_draw.h, with a k or top-p. Listed are the tokens whose
- *                weight is halved less than 12 times; the others' weights are
- *                only added together. The token drawn is nearly always among
- *                the listed
- *   weighed bins bin_draw.h, without a k. The weights of all tokens are added
- *                up in 2048 bins, which divide the distances from the
- *                greatest logit evenly, so that few lanes meet in one. Then
- *                the tokens of single bins are listed and put in order: that
- *                in which top-p ends, that of the draw
- *   counting     bins.h, always. Places in the order are found by counting in
- *                such bins. Tokens in the same bin are told apart by the bits
- *                of the keys, 11 at a time, as a radix sort does. As soon as
- *                the keys that can still matter are few enough, they are
- *                listed, and the logits are read no more
- *
- * A way ends without a token where more than 2048 would have to be listed, or
- * 1024 of a single bin, or where the token drawn is not among the listed.
+ *   the first k  with a k of at most half the threads. The k-th of the threads'
+ *                greatest logits is a limit that k tokens reach, and few others
+ *   near tokens  with another k, or top-p: the tokens whose weight is halved
+ *                less than 12 times. The others' weights are only added
+ * together one bin      always: all tokens are binned by their distances from
+ * the greatest logit, with the weights of the bins, and with a k the number of
+ * tokens (bins.h). Each of the three places is found in a list of its bin's
+ * tokens
  */
 #pragma once
 
 #include "fused/sample/bins.h"
-#if KPK_NVIDIA
-#include "nvidia/sample/bin_draw.h"
-#include "nvidia/sample/list_draw.h"
-#endif
+
+/* This thread's greatest logit. key: the greatest of all, 0 if there is none;
+ * its place is right if `placed`. */
+template <typename T>
+DEV f32 find_greatest(const T *logits, u32 n, bool placed,
+                      const team_scratch<u64> &scratch, u64 &key)
+{
+    u32 place;
+    const f32 most = greatest_of_thread(logits, n, place);
+    const bool is_there = most > -infinity<f32>();
+
+    while (placed && is_there && convert<f32>(logits[place]) != most)
+        place++;
+    key = team_reduce(block_team(), scratch, 0,
+                      is_there ? place_key(ordered_bits(most), place) : (u64)0,
+                      larger());
+    return most;
+}
+
+/* A number that k threads, of at least as many, have none below, and few more
+ * do: to the upper 20 bits */
+DEV f32 reached_by_threads(f32 own, u32 k)
+{
+    const u32 v = ordered_bits(own);
+    u32 least = 0;
+
+    NO_UNROLL
+    for (u32 bit = 1u << 31; bit >= 1u << 12; bit >>= 1)
+        if ((u32)__syncthreads_count(v >= (least | bit)) >= k)
+            least |= bit;
+    return least > ordered_bits(-infinity<f32>()) ? number_of_ordered(least)
+                                                  : -infinity<f32>();
+}
 
 /*
- * The key of the greatest logit; 0 if there is none. It has the token's place,
- * but with NVIDIA's code only if `placed`. most: this thread's greatest;
- * length: LDS.
+ * Whether the list has the end of top-k, or else of top-p: of the tokens that
+ * the k-th of the threads' greatest logits is a limit for, or of near ones.
+ * own: this thread's greatest; all: then the weight of all tokens, without a k.
  */
 template <typename T>
-DEV u64 find_greatest(const T *logits, u32 n, bool placed, const team &t,
-                      const team_scratch<u64> &weights, u32 &length, f32 &most)
+DEV bool list_few(const sampler<T> &s, f32 own, u32 k, f32 p, u64 &all)
 {
-#if KPK_NVIDIA
-    u32 batch;
+    constexpr u32 near_halvings = 12;
+    key_range range = {bins - near_halvings * bins_per_halving, bins - 1};
+    u64 far;
 
-    most = greatest_of_thread(logits, n, batch);
+    if (k == 0) {
+        if (!(p < 1) || !uniform(list_keys<true>(s, range, far)))
+            return false;
+        const u64 listed = s.list_sums[*s.length - 1];
 
-    const u64 mine =
-        most > -infinity<f32>() ? (u64)ordered_bits(most) << 32 : (u64)0;
-    const u64 first = team_reduce(t, weights, 0, mine, larger());
+        all = listed + far;
+        return part_of(p, all) <= listed;
+    }
+    const bool limited = k <= blockDim.x / 2;
 
-    if (!placed || first == 0)
-        return first;
-    if (threadIdx.x == 0)
-        length = n;
-    __syncthreads();
-    if ((u64)ordered_bits(most) << 32 == first)
-        atomicMin(&length, place_in_batch(logits, n, most, batch));
-    __syncthreads();
-    return first | (u32)~length;
-#else
-    u32 place = 0;
+    if (limited) {
+        const f32 h = s.halvings(reached_by_threads(own, k));
 
-    (void)placed, (void)length;
-    most = -infinity<f32>();
-    each_logit(logits, n, [&](f32 x, u32 i) {
-        place = x > most ? i : place;
-        most = x > most ? x : most;
-    });
-    return team_reduce(
-        t, weights, 0,
-        most > -infinity<f32>() ? place_key(ordered_bits(most), place) : (u64)0,
-        larger());
-#endif
+        range.first = h < most_halvings ? uniform(first_bin(h)) : 0;
+    }
+    return uniform(list_keys(s, range, far)) && (limited || k <= *s.length);
 }
 
-#if KPK_NVIDIA /* AMD's GPUs would run short of scalar registers */
-/* The key of the token drawn by the first three ways; 0 if they end without. */
+/* The key of the token drawn. Conditions around barriers are in scalar
+ * registers, not in lane masks, which clang 22 got wrong on gfx942. */
 template <typename T>
-DEV u64 draw_quickly(sampler<T> &s, f32 most, u32 k, f32 p, u64 seed,
-                     u64 offset, const team &t,
-                     const team_scratch<u64> &weights)
+DEV u64 draw(sampler<T> &s, f32 own, u32 k, f32 p, u64 seed, u64 offset)
 {
-    if (k > 0 && k <= blockDim.x / 2) {
-        if (threadIdx.x == 0)
-            *s.length = 0;
-        const u64 drawn = draw_first(s, most, k, p, seed, offset);
+    u64 key = 0, before, all = 0, kept = k;
 
-        if (uniform(drawn != 0))
-            return drawn;
-        __syncthreads(); /* all have read length and sums */
+    if (uniform(list_few(s, own, k, p, all))) {
+        s.state = WHOLE;
+        kept = min_of(k, *s.length);
+    } else {
+        all = 0;
     }
-    if (k > 0 || p < 1) {
-        if (threadIdx.x == 0)
-            *s.length = 0;
-        __syncthreads();
-        const u64 far = k == 0 ? list_near<true>(s) : list_near<false>(s);
-
-        __syncthreads();
-        if (uniform(*s.length) <= most_listed) {
-            const u64 others = team_reduce(t, weights, 0, far, plus());
-
-            __syncthreads();
-            const u64 drawn = draw_listed(s, others, k, p, seed, offset);
-
-            if (uniform(drawn != 0))
-                return drawn;
-            __syncthreads(); /* all have read sums */
-        }
-    }
-    return k == 0 && s.is_plain() ? draw_weighed(s, p, seed, offset) : 0;
-}
-#endif
-
-/* The key of the token drawn by counting. */
-template <typename T>
-DEV u64 draw_by_counting(sampler<T> &s, u32 k, f32 p, u64 seed, u64 offset,
-                         const team &t, const team_scratch<u64> &weights)
-{
-    fill_first(s, k == 0);
-    const two<u64> sum = find_bin(s, 0, true); /* all tokens with a weight */
-    const u64 kept = k > 0 ? min_of((u64)k, sum.b) : 0;
-    u64 all = sum.a;
-
-    u64 key = 0;
-    u32 unfilled = 0;
-
     /* finds the end of top-k, the end of top-p, the token drawn */
     NO_UNROLL
-    for (u32 step = kept > 0 ? 0 : 1; step < 3; step++) {
-        u64 before;
-
+    for (u32 step = k > 0 ? 0 : 1; step < 3; step++) {
         if (step == 1 && !(p < 1))
             continue;
+        if (uniform(s.state) == EMPTY) {
+            const two<u64> sum = fill_first(s);
+
+            all = all > 0 ? all : sum.a; /* or refilled */
+            kept = min_of(kept, sum.b);
+        }
         key = find_key(s,
                        step == 0   ? kept - 1
                        : step == 1 ? part_of(p, all) - 1
                                    : drawn_below(all, seed, offset),
-                       step == 0, unfilled, before);
-        unfilled = 1;
-        if (step == 0) {
-            all = team_reduce(t, weights, 0, weight_from(s, key), plus());
-            __syncthreads();
-        } else {
-            all = before + s.weight(key);
-        }
+                       step == 0, before);
+        all = before + s.weight(key);
     }
     return key;
 }
@@ -174,41 +139,34 @@ template <typename T>
 DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                 f32 temperature, u64 seed, u64 offset)
 {
-    __shared__ u64 sums[bins], list[most_listed];
+    __shared__ u64 sums[bin_slots], list[most_listed];
     __shared__ two<u64> totals[bin_segments];
-    __shared__ u64 weight_slots[2][max_groups];
-    __shared__ u32 counts[bins], length;
+    __shared__ u64 slots[2][max_groups];
+    __shared__ u32 counts[bin_slots], length;
     __shared__ found_bin found;
-    /* blocks that are no power of two reduce in the bins */
-    const team_scratch<u64> weights = {weight_slots, sums};
-    const team t = block_team();
-    f32 most;
+    u64 key;
 
     if (blockIdx.x > 0)
         return;
-    u64 key =
-        find_greatest(logits, n, !(temperature > 0), t, weights, length, most);
+    const team_scratch<u64> scratch = {slots, sums};
+    const f32 own = find_greatest(logits, n, !(temperature > 0), scratch, key);
 
-    if (temperature > 0 && key != 0) {
+    if (temperature > 0 && uniform(key != 0)) {
         sampler<T> s = {logits,
                         n,
                         number_of_ordered((u32)(key >> 32)),
                         1.44269504f / temperature,
-                        (f32)bins / most_halvings,
+                        k > 0,
+                        scratch,
                         sums,
                         counts,
                         list,
+                        sums,
                         totals,
                         &found,
-                        &length,
-                        nullptr};
+                        &length};
 
-        key = 0;
-#if KPK_NVIDIA
-        key = draw_quickly(s, most, k, p, seed, offset, t, weights);
-#endif
-        if (!uniform(key != 0))
-            key = draw_by_counting(s, k, p, seed, offset, t, weights);
+        key = draw(s, own, k, p, seed, offset);
     }
     if (threadIdx.x == 0)
         *token = ~(u32)key;

@@ -1,90 +1,84 @@
 /*
- * bins.h - places in the order of all tokens, by counting in bins
+ * bins.h - places in the order of all tokens, by the weights of bins
  *
- * The first bins divide the distances from the greatest logit evenly, the last
- * bin having the greatest. find_key() goes on with the bits of the keys within
- * one bin, as a radix sort does.
+ * The bins divide the distances from the greatest logit evenly, so that few
+ * lanes meet in one; the last bin has the greatest. A bin with more tokens than
+ * can be listed is divided by the bits of their keys, as a radix sort does.
  */
 #pragma once
 
-#include "fused/sample/sampler.h"
+#include "fused/sample/list.h"
 
-/* greater for greater keys */
-template <typename T> DEV u32 first_bin(const sampler<T> &s, f32 h)
+/* greater for greater logits; h below most_halvings */
+DEV u32 first_bin(f32 h)
 {
-    return bins - 1 - (u32)min_of(h * s.per_halving, (f32)(bins - 1));
+    return bins - 1 - whole_product(h, (f32)bins_per_halving);
 }
 
 template <typename T> DEV void clear_bins(const sampler<T> &s)
 {
-    for (u32 b = threadIdx.x; b < bins; b += blockDim.x) {
+    for (u32 b = threadIdx.x; b < bin_slots; b += blockDim.x) {
         s.sums[b] = 0;
         s.counts[b] = 0;
     }
     __syncthreads();
 }
 
-#if KPK_NVIDIA
-/* NVIDIA has no 64-bit addition in LDS, and would loop. The lower halves of all
- * sums lie side by side, the upper ones behind them, so bins use all banks. */
-template <typename T> DEV void add_weight(const sampler<T> &s, u32 b, u32 w)
+/*
+ * NVIDIA has no 64-bit addition in LDS, and would loop. The lower halves of all
+ * sums lie side by side, the upper ones behind them, so bins use all banks.
+ * Additions of V tokens are under way together.
+ */
+template <typename T, u32 V>
+DEV void add_weights(const sampler<T> &s, const u32 (&bin)[V],
+                     const u32 (&weight)[V])
 {
-    u32 *const half = reinterpret_cast<u32 *>(s.sums) + b;
-    const u32 before = atomicAdd(half, w);
+#if KPK_NVIDIA
+    u32 *const half = reinterpret_cast<u32 *>(s.sums);
+    u32 before[V];
 
-    if (before + w < before)
-        atomicAdd(half + bins, 1u);
-}
+    UNROLL
+    for (u32 i = 0; i < V; i++)
+        before[i] = atomicAdd(half + bin[i], weight[i]);
+    UNROLL
+    for (u32 i = 0; i < V; i++)
+        if (before[i] + weight[i] < before[i])
+            atomicAdd(half + bin_slots + bin[i], 1u);
+#else
+    UNROLL
+    for (u32 i = 0; i < V; i++)
+        atomicAdd(&s.sums[bin[i]], (u64)weight[i]);
 #endif
+    if (s.counted) {
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            atomicAdd(&s.counts[bin[i]], 1u);
+    }
+}
 
 template <typename T> DEV u64 sum_of(const sampler<T> &s, u32 b)
 {
 #if KPK_NVIDIA
     const u32 *const half = reinterpret_cast<const u32 *>(s.sums) + b;
 
-    return (u64)half[bins] << 32 | half[0];
+    return (u64)half[bin_slots] << 32 | half[0];
 #else
     return s.sums[b];
 #endif
 }
 
+/* bins the keys in a range by their next `taken` bits */
 template <typename T>
-DEV void put_key(const sampler<T> &s, u32 b, u64 key, bool weighed)
-{
-    atomicAdd(&s.counts[b], 1u);
-    if (!weighed)
-        return;
-#if KPK_NVIDIA
-    add_weight(s, b, (u32)s.weight(key));
-#else
-    atomicAdd(&s.sums[b], s.weight(key));
-#endif
-}
-
-/* all keys, by their distances from the greatest */
-template <typename T> DEV void fill_first(const sampler<T> &s, bool weighed)
+DEV void fill_next(const sampler<T> &s, const key_range &range, u32 taken)
 {
     clear_bins(s);
-    s.each_key([&](u64 k, f32 h) { put_key(s, first_bin(s, h), k, weighed); });
-    __syncthreads();
-}
+    each_key(s, range, [&](u64 key) {
+        const u32 bin[1] = {(u32)(key >> (range.left - taken)) &
+                            ((1u << taken) - 1)};
+        const u32 weight[1] = {s.weight(key)};
 
-DEV bool begins(u64 k, u32 left, u64 prefix)
-{
-    return left == 64 || k >> left == prefix;
-}
-
-/* bins the keys in first bin `first` that begin with `prefix`, by their next
- * bits */
-template <typename T>
-DEV void fill_next(const sampler<T> &s, u32 first, u32 left, u32 taken,
-                   u64 prefix, bool weighed)
-{
-    clear_bins(s);
-    s.each_key([&](u64 k, f32 h) {
-        if (first_bin(s, h) == first && begins(k, left, prefix))
-            put_key(s, (u32)(k >> (left - taken)) & ((1u << taken) - 1), k,
-                    weighed);
+        add_weights(s, bin, weight);
+        return true;
     });
     __syncthreads();
 }
@@ -107,10 +101,11 @@ DEV two<u64> value_of_lane(const sampler<T> &s, u32 segment, u32 which)
 template <typename T>
 DEV two<u64> find_bin(const sampler<T> &s, u64 target, bool by_count)
 {
-    const u32 groups = blockDim.x / 32, lane = threadIdx.x % 32;
+    const u32 groups = uniform_here((u32)blockDim.x) / 32;
+    const u32 thread = lane_here(threadIdx.x), lane = thread % 32;
     const plus add;
 
-    for (u32 at = threadIdx.x / 32; at < bin_segments; at += groups) {
+    for (u32 at = thread / 32; at < bin_segments; at += groups) {
         const two<u64> all = join_lanes(
             add(value_of_lane(s, at, 0), value_of_lane(s, at, 1)), add);
 
@@ -118,7 +113,7 @@ DEV two<u64> find_bin(const sampler<T> &s, u64 target, bool by_count)
             s.totals[at] = all;
     }
     __syncthreads();
-    for (u32 at = threadIdx.x / 32; at < bin_segments; at += groups) {
+    for (u32 at = thread / 32; at < bin_segments; at += groups) {
         const two<u64> a = value_of_lane(s, at, 0), b = value_of_lane(s, at, 1);
         two<u64> before = lane < at ? s.totals[lane] : two<u64>{0, 0};
         two<u64> up_to = add(a, b);
@@ -140,9 +135,9 @@ DEV two<u64> find_bin(const sampler<T> &s, u64 target, bool by_count)
         const u32 place = at * segment_bins + 2 * lane;
 
         if (from <= target && target < from + first)
-            *s.found = {before, bins - 1 - place, (u32)a.b};
+            *s.found = {before, bins - 1 - place};
         else if (from <= target && target < from + both)
-            *s.found = {add(before, a), bins - 2 - place, (u32)b.b};
+            *s.found = {add(before, a), bins - 2 - place};
     }
     const two<u64> all = join_lanes(s.totals[lane], add);
 
@@ -150,80 +145,83 @@ DEV two<u64> find_bin(const sampler<T> &s, u64 target, bool by_count)
     return all;
 }
 
-/* lists the keys from `first` and `prefix` on, at most most_listed */
-template <typename T>
-DEV void list_from(sampler<T> &s, u32 first, u32 left, u64 prefix)
+/* Bins all tokens; returns their weight and count. Without jumps, because a
+ * token is worth 25 instructions. */
+template <typename T> DEV two<u64> fill_first(sampler<T> &s)
 {
-    if (threadIdx.x == 0)
-        *s.length = 0;
-    __syncthreads();
-    s.each_key([&](u64 k, f32 h) {
-        const u32 b = first_bin(s, h);
+    const u32 aside = bins + lane_here(threadIdx.x) % group_size;
 
-        if (b > first || (b == first && (left == 64 || k >> left >= prefix)))
-            s.list[atomicAdd(s.length, 1u)] = k;
-    });
+    /* sums of the list make room for those of the bins */
+    s.room = most_listed / 2;
+    s.list_sums = s.list + s.room;
+    clear_bins(s);
+    each_batch<logit_batch>(
+        s.logits, s.n, [&](const auto &x, u32, u32 step, u32 left) {
+            constexpr u32 V = sizeof(x[0]) / sizeof(T);
+
+            UNROLL
+            for (u32 j = 0; j < sizeof(x) / sizeof(x[0]); j++) {
+                const f32 most = j * step < left ? most_halvings : 0.0f;
+                u32 bin[V], weight[V];
+
+                UNROLL
+                for (u32 i = 0; i < V; i++) {
+                    const f32 h = s.halvings(convert<f32>(x[j][i]));
+
+                    weight[i] = weight_of(h);
+                    bin[i] = h < most ? first_bin(h) : aside;
+                }
+                add_weights(s, bin, weight);
+            }
+            return true;
+        });
     __syncthreads();
-    s.listed = s.list;
-    /* so that they fill the bins */
-    s.per_halving *= (f32)bins / (f32)(bins - first);
+    s.state = FILLED;
+    return find_bin(s, 0, false);
 }
 
 /*
- * The key at which the running weight or count passes `target`, greatest key
- * first, and the weight in front of it, unless by count. Lists the keys up to
- * it as soon as there is room for them: nobody looks behind it any more.
- * unfilled: 0 if the first bins are filled. Conditions around barriers are in
- * scalar registers, not in lane masks, which clang 22 got wrong on gfx942.
+ * Lists the keys of the bin in which the running weight or count passes
+ * `target`, or those that begin like the one there. Returns the weight and
+ * count in front of the list.
  */
 template <typename T>
-DEV u64 find_key(sampler<T> &s, u64 target, bool by_count, u32 unfilled,
-                 u64 &before)
+DEV two<u64> list_around(sampler<T> &s, u64 target, u32 by_count)
 {
-    u64 prefix = 0;
-    u32 left = 64, first = 0, count;
-    two<u64> passed = {0, 0};
-    u32 fresh = 1;
+    u64 far;
 
-    do {
-        const u32 taken = min_of(left, log_bins);
+    find_bin(s, target, by_count);
+    const u32 bin = uniform(s.found->bin);
+    two<u64> passed = s.found->before;
+    key_range range = {bin, bin};
 
-        if (uniform(fresh)) {
-            if (uniform(unfilled))
-                fill_first(s, !by_count);
-            unfilled = 1;
-        } else {
-            fill_next(s, first, left, taken, prefix, !by_count);
-        }
+    while (!uniform(list_keys(s, range, far))) {
+        const u32 taken = min_of(range.left, log_bins);
+
+        s.state = EMPTY;
+        fill_next(s, range, taken);
         find_bin(s, target - (by_count ? passed.b : passed.a), by_count);
         passed = plus()(passed, s.found->before);
-        count = uniform(s.found->count);
-        if (uniform(fresh)) {
-            first = s.found->bin;
-        } else {
-            prefix = (left == 64 ? 0 : prefix << taken) | s.found->bin;
-            left -= taken;
-        }
-        fresh = 0;
-        __syncthreads();
-        if (!s.listed && uniform(passed.b + count <= most_listed)) {
-            /* once more, from the start, in the list alone */
-            list_from(s, first, left, prefix);
-            prefix = 0, left = 64, fresh = 1, count = 2;
-            passed = {0, 0};
-        }
-    } while (left > 0 && count > 1);
-    before = passed.a;
-    if (left == 0)
-        return prefix;
-    /* the only one that begins so */
-    s.each_key([&](u64 k, f32 h) {
-        if (first_bin(s, h) == first && begins(k, left, prefix))
-            s.totals[0].a = k;
-    });
-    __syncthreads();
-    const u64 k = s.totals[0].a;
+        range.prefix = (range.left == 64 ? 0 : range.prefix << taken) |
+                       uniform(s.found->bin);
+        range.left -= taken;
+    }
+    return passed;
+}
 
-    __syncthreads();
-    return k;
+/* The key at which the running weight or count passes `target`, greatest key
+ * first, and the weight in front of it. */
+template <typename T>
+DEV u64 find_key(sampler<T> &s, u64 target, u32 by_count, u64 &before)
+{
+    two<u64> passed = {0, 0};
+
+    if (uniform(s.state) != WHOLE)
+        passed = list_around(s, target, by_count);
+    const u32 place = by_count
+                          ? (u32)(target - passed.b)
+                          : place_of(target - passed.a, s.list_sums, *s.length);
+
+    before = passed.a + (place > 0 ? s.list_sums[place - 1] : 0);
+    return s.list[place];
 }

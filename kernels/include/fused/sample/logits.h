@@ -9,66 +9,104 @@
 
 #include "fused/argmax.h"
 
-/* vectors that a thread has on their way: no other block could fill the wait */
+/* vectors that a thread has on their way, because no other block could fill the
+ * wait; 32 logits in loops with little work per vector */
 constexpr u32 logit_batch = 4;
+template <typename T>
+constexpr u32 quick_batch = KPK_NVIDIA ? 32 / vector_length<T> : 4;
 
-/* n logits: `head` in front of 16 aligned bytes, vectors of 16 bytes, and the
- * logits from `tail` on. */
-template <typename T> struct logit_parts {
-    u32 head, vectors, tail;
-
-    DEV_MEMBER logit_parts(const T *logits, u32 n)
-    {
-        constexpr u32 V = vector_length<T>;
-        const u32 past = (u32)((u64)logits / sizeof(T)) % V;
-
-        head = min_of(past > 0 ? V - past : 0, n);
-        vectors = (n - head) / V;
-        tail = head + vectors * V;
-    }
-};
-
-/* Vectors first, first + blockDim.x and so on; the last one for those beyond */
-template <typename T, u32 m>
-DEV void load_batch(Pack<T, vector_length<T>> (&x)[m], const T *from, u64 first,
-                    u32 vectors)
+/*
+ * Calls fn(vectors, first, step, left) for this thread's part of n logits, in
+ * order, until fn returns false. Vectors hold 1 logit, or 16 bytes of logits
+ * side by side. Logit i of vector j has number first + j * step + i. Vector j
+ * exists only if j * step is below `left`.
+ */
+template <u32 most, typename T, class Fn>
+DEV void each_batch(const T *logits, u32 count, Fn fn)
 {
     constexpr u32 V = vector_length<T>;
+    const u32 n = uniform_here(count);
+    const u32 threads = uniform_here((u32)blockDim.x);
+    const u32 thread = lane_here(threadIdx.x);
+    const u32 head = min_of((0u - (u32)((u64)logits / sizeof(T))) % V, n);
+    const u32 vectors = (n - head) / V;
+    const u32 tail = head + vectors * V + thread;
+    bool more = true;
 
-    UNROLL
-    for (u32 j = 0; j < m; j++)
-        x[j] = load_pack<V>(
-            from + min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
+    if (thread < head) {
+        const Pack<T, 1> x[1] = {{logits[thread]}};
+
+        more = fn(x, thread, 0, 1);
+    }
+    NO_UNROLL
+    for (u64 first = thread; more && first < vectors;
+         first += (u64)most * threads) {
+        Pack<T, V> x[most];
+
+        UNROLL
+        for (u32 j = 0; j < most; j++)
+            x[j] =
+                load_pack<V>(logits + head +
+                             min_of(first + j * threads, (u64)vectors - 1) * V);
+        more = fn(x, head + (u32)first * V, threads * V,
+                  (vectors - (u32)first) * V);
+    }
+    if (more && tail < n) {
+        const Pack<T, 1> x[1] = {{logits[tail]}};
+
+        fn(x, tail, 0, 1);
+    }
 }
 
-/* fn(logit, its number) for this thread's part of n logits, in their order */
-template <typename T, class Fn>
-DEV void each_logit(const T *logits, u32 n, Fn fn)
+/* the greatest logit of a vector; NaN only if all are */
+template <typename T, u32 V> DEV f32 greatest_of(const Pack<T, V> &x)
 {
-    constexpr u32 V = vector_length<T>;
-    const logit_parts<T> parts(logits, n);
-    const u32 head = parts.head, vectors = parts.vectors, tail = parts.tail;
+#if KPK_NVIDIA
+    if constexpr (sizeof(T) == 2 && V > 1) {
+        const Pack<u32, V / 2> pairs = bits_as<Pack<u32, V / 2>>(x);
+        u32 greatest = pairs[0];
 
-    if (threadIdx.x < head)
-        fn(convert<f32>(logits[threadIdx.x]), threadIdx.x);
-    NO_UNROLL
-    for (u64 first = threadIdx.x; first < vectors;
-         first += (u64)logit_batch * blockDim.x) {
-        Pack<T, V> x[logit_batch];
-
-        load_batch<T>(x, logits + head, first, vectors);
         UNROLL
-        for (u32 j = 0; j < logit_batch; j++) {
-            const u64 at = first + j * blockDim.x;
+        for (u32 i = 1; i < V / 2; i++)
+            greatest = greater_pair<T>(greatest, pairs[i]);
+        const Pack<T, 2> both = bits_as<Pack<T, 2>>(greatest);
 
-            if (at < vectors) {
-                UNROLL
-                for (u32 i = 0; i < V; i++)
-                    fn(convert<f32>(x[j][i]), head + (u32)at * V + i);
-            }
-        }
+        return fmaxf(convert<f32>(both[0]), convert<f32>(both[1]));
     }
-    NO_UNROLL
-    for (u32 i = tail + threadIdx.x; i < n; i += blockDim.x)
-        fn(convert<f32>(logits[i]), i);
+#endif
+    f32 greatest = convert<f32>(x[0]);
+
+    UNROLL
+    for (u32 i = 1; i < V; i++)
+        greatest = fmaxf(greatest, convert<f32>(x[i]));
+    return greatest;
+}
+
+/* This thread's greatest logit, or -infinity. place: the number of the first
+ * logit in the first vector that has it. */
+template <typename T>
+DEV f32 greatest_of_thread(const T *logits, u32 n, u32 &place)
+{
+    f32 most = -infinity<f32>();
+
+    place = 0;
+    each_batch<quick_batch<T>>(
+        logits, n, [&](const auto &x, u32 first, u32 step, u32 left) {
+            constexpr u32 m = sizeof(x) / sizeof(x[0]);
+            f32 each[m], greatest = -infinity<f32>();
+
+            UNROLL
+            for (u32 j = 0; j < m; j++) {
+                each[j] = j * step < left ? greatest_of(x[j]) : greatest;
+                greatest = fmaxf(greatest, each[j]);
+            }
+            if (greatest > most) { /* seldom */
+                most = greatest;
+                UNROLL
+                for (u32 j = m; j-- > 0;)
+                    place = each[j] == greatest ? first + j * step : place;
+            }
+            return true;
+        });
+    return most;
 }

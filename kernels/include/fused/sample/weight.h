@@ -28,10 +28,29 @@ DEV f32 power_of_half_less(f32 less)
     return rounded_product(y, 0.70710678f);
 }
 
-/* 2^-f for f from 0 to 1 */
-DEV f32 power_of_half(f32 f)
+/* The whole part of a * b, if that is below 2^22. NVIDIA's conversions to
+ * integers are slow, and adding 2^23 is not. */
+DEV u32 whole_product(f32 a, f32 b)
 {
-    return power_of_half_less(0.5f - f);
+#if KPK_NVIDIA
+    return bits_as<u32>(__fmaf_rz(a, b, 0x1p23f)) - 0x4b000000u;
+#else
+    return (u32)fminf(a * b, 0x1p22f);
+#endif
+}
+
+/*
+ * 2^(31 - h) as an integer, for h below most_halvings; something for any other.
+ * 2^-f of the fraction f is from 1/2 up and below 1 (tried for every f), so its
+ * mantissa is shifted.
+ */
+DEV u32 weight_of(f32 h)
+{
+    const u32 whole = whole_product(h, 1.0f);
+    const f32 fraction = h - (bits_as<f32>(0x4b000000u + whole) - 0x1p23f);
+    const u32 bits = bits_as<u32>(power_of_half_less(0.5f - fraction));
+
+    return __funnelshift_r((bits - 0x3e800000u) << 7, 0, whole & 31);
 }
 
 /* the least weight that is at least the part p of all, p < 1 */
