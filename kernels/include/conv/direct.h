@@ -24,8 +24,7 @@
 #include "conv/implicit_gemm.h"
 #include "conv/split_terms.h"
 #if KPK_SM >= 80
-#include "nvidia/conv/conv_1x1.h"
-#include "nvidia/conv/conv_slab.h"
+#include "nvidia/conv/conv_tile.h"
 #endif
 
 template <typename T, u32 PX, u32 OC> struct ConvTile {
@@ -259,9 +258,9 @@ DEV void run_matrix(const ConvMatrix<T> &matrix, const TileBlocks &blocks)
 /* A block's LDS: one object for all kernels of a type, so that they share
  * functions. The launch's LDS follows `lds`. */
 template <typename T> struct ConvLds {
-    static constexpr bool is_slab =
+    static constexpr bool has_plan =
         KPK_SM >= 80 && traits<T>::is_float && sizeof(T) <= 4;
-    static constexpr u32 nbytes = is_slab ? slab_bytes
+    static constexpr u32 nbytes = has_plan ? stages_bytes
                                   : traits<T>::is_float
                                       ? image_bytes + filter_bytes
                                       : 16;
@@ -283,28 +282,19 @@ template <typename T> DEV ConvLds<T> &conv_lds()
 #endif
 
 #if KPK_SM >= 80
-/* Each way is a function, so that its registers do not add to the other
- * ways'. */
+/* A function, so that its registers do not add to the other ways', and that PTX
+ * has it once for all kernels of a type. */
 template <typename T>
-static __device__ __noinline__ void run_rows(typename ConvPlan<T>::Shape &shape,
-                                             u32 lds, TileBlocks blocks)
+static __device__ __noinline__ void
+run_conv_tiles(typename ConvPlan<T>::Shape &shape, u32 lds, TileBlocks blocks)
 {
-    ConvRows<T>{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}.run(
+    ConvMmaTile<T>{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}.run(
         blocks);
 }
 
-template <bool Transposed, typename T>
-static __device__ __noinline__ void run_slab(typename ConvPlan<T>::Shape &shape,
-                                             u32 lds, TileBlocks blocks)
-{
-    ConvSlab<Transposed, T>{
-        {shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}
-        .run(blocks);
-}
-
-/* By matrix instructions, if a tile of conv_plan.h can make it. Inlined: as an
- * argument each thread would have the convolution in its stack. */
-template <bool Transposed, typename T>
+/* By matrix instructions, if conv_plan.h has a plan. Inlined: as an argument
+ * each thread would have the convolution in its stack. */
+template <typename T>
 DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                  const T *w, T *y)
 {
@@ -320,18 +310,13 @@ DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                          ? dynamic_lds_nbytes()
                          : 0;
 
-    if (threadIdx.x < ConvPlan<T>::planners)
+    if (threadIdx.x < 32)
         ConvPlan<T>::plan(v, x, w, y, ConvLds<T>::nbytes + more, shape);
     __syncthreads();
-    if (ConvPlan<T>::takes(shape)) {
-        if (!Transposed && shape.direct)
-            run_rows<T>(shape, at_lds, blocks);
-        else
-            run_slab<Transposed, T>(shape, at_lds, blocks);
-        return true;
-    }
-    __syncthreads();
-    return false;
+    if (shape.tiles == 0)
+        return false;
+    run_conv_tiles<T>(shape, at_lds, blocks);
+    return true;
 }
 #endif
 
@@ -370,14 +355,16 @@ static __device__ __noinline__ void fma_way(TileBlocks blocks, const T *x,
 }
 
 /*
- * Without matrix instructions, which make most convolutions. `at` has begun.
- * The compiler of PTX takes time for each way of each kernel: f64 has all of
- * them, and integers, which few convolve, the simplest.
+ * Without matrix instructions. `at` has begun. The compiler of PTX takes time
+ * for each way of each kernel: f64 has all of them. Integers, which few
+ * convolve, have the simplest, and so have types whose convolutions matrix
+ * instructions make, but for sizes beyond 32 bits and odd blocks.
  */
 template <typename T>
 DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
 {
     constexpr bool is_wide = sizeof(sum_t<T>) == 8;
+    constexpr bool is_simple = !traits<T>::is_float || ConvLds<T>::has_plan;
     ConvLds<T> &all = conv_lds<T>();
     Work &at = all.work[opaque_zero()];
     u32 &way = all.way;
@@ -389,7 +376,7 @@ DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
             way = at.choose_way();
             if (!is_wide && (way == by_split_tiles || way == by_lanes))
                 way = by_small_tiles;
-            if (!traits<T>::is_float)
+            if (is_simple)
                 way = at.outputs() < 1ull << 31 ? by_points : by_far_points;
         }
         if (way == by_small_tiles)
@@ -408,7 +395,7 @@ DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
         if (way == by_split_tiles)
             fma_way<by_split_tiles>(blocks, x, w, y);
     }
-    if constexpr (traits<T>::is_float) {
+    if constexpr (!is_simple) {
         if (way == by_small_tiles)
             fma_way<by_small_tiles>(blocks, x, w, y);
         if (way == by_large_tiles)
@@ -485,8 +472,8 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     if (v.x.b == 0 || v.w.outputs == 0 || v.h_out == 0 || v.w_out == 0)
         return;
 #if KPK_SM >= 80
-    if constexpr (ConvLds<T>::is_slab) {
-        if (by_plan<Transposed>(blocks, v, x, w, y))
+    if constexpr (ConvLds<T>::has_plan) {
+        if (by_plan(blocks, v, x, w, y))
             return;
     }
 #endif

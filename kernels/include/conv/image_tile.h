@@ -17,7 +17,7 @@
 #include "walk.h"
 
 constexpr u32 image_bytes = 21504, filter_bytes = 19968;
-constexpr u32 slab_bytes = 46 * 1024; /* NVIDIA's: image, filter, more */
+constexpr u32 stages_bytes = 46 * 1024; /* for NVIDIA's matrix units */
 constexpr u32 lanes = 32;
 constexpr u32 tile_columns = 64;   /* short halos, whole memory segments */
 constexpr u32 channel_groups = 16; /* at most so many share a tile's image */

@@ -1,431 +1,372 @@
 /*
- * conv_plan.h - which tile makes a convolution on sm_80 and later
+ * conv_plan.h - how a block makes a convolution by matrix instructions
  *
- * A tile has 32, 64 or 128 output channels by as many positions as fill the
- * block. With few tiles, a tile has half the positions or fewer, and groups of
- * warps share its terms. Each lane of the first warps works out the LDS and the
- * time of another tile; the fastest one wins.
+ * y[o, p] = sum over k of w[o, k] x[p, k] is a product of matrices: k counts
+ * input channels and the taps of each, p counts images, rows and columns. A
+ * transposed convolution is such a product for each remainder of its outputs
+ * (axis.h), which is called a part here. A plain one has one part.
+ *
+ * A tile is 32, 64 or 128 output channels by some positions, 32 by 32 for each
+ * warp. With few tiles, a tile has fewer positions, and groups of warps split
+ * its terms. Each lane of the first warp works out the time of another tile;
+ * the fastest one wins.
  */
 #pragma once
 
 #include "conv/image_tile.h"
 
-template <typename T> struct ConvPlan {
-    static constexpr u32 row_channels = 32 / sizeof(T); /* in a row of LDS */
-    static constexpr u32 threads = 1024;
-    static constexpr u32 log_outputs = 15; /* a tile's outputs times splits */
-    static constexpr u32 log_least_m = 5, log_most_m = 7, planners = 3 * 32;
-    /* stages copied ahead, and tiles known at a time */
-    static constexpr u32 most_ring = 4, most_turns = 8;
-    static constexpr u32 most_taps = 64;
-    static constexpr u32 most_entries = 4096;
-    static constexpr u32 lds_nbytes = slab_bytes;
+/*
+ * A row of an operand: an output channel of the kernel, or a position. Its term
+ * k lies at row.at + term.at, in bytes from where the tile's operand begins.
+ *
+ * The taps of a position that lie in the image are first <= n < end along an
+ * axis. A row's word has 0x80 - first in one byte and 0x7f + end in the next,
+ * of columns and then of rows; a term's word adds n to the one and takes it
+ * from the other. The tap is in the image if bit 7 of all four bytes of the sum
+ * is set. If images have no rows, two fields of 16 bits take the bytes' place.
+ */
+struct ConvRow {
+    i32 at;
+    u32 inside;
+};
+struct alignas(8) ConvTerm {
+    i32 at;
+    u32 tap;
+};
 
-    /* a tile: its first channel and position, the end of its positions, its
-     * first image, the entry of its first position or its column */
-    struct Tile {
-        u32 o0, p0, end, image, first;
-        /* row and column of the first position in the output and of its entry
-         * in the padded image; entries that are used */
-        u32 h_out, w_out, h, w, entries;
-    };
-    /* If direct, the next copy: the number of the block's tile, the first
-     * channel, the stage of the ring. */
-    struct Feed {
-        u32 tile, c, slot;
-    };
-    /* a divisor d for numbers below 2^13 + d */
-    struct Quotient {
-        u32 d, m;
-    };
-    static DEV_MEMBER Quotient to_divide_by(u32 d)
+struct TapWords {
+    u32 bits; /* of a field */
+
+    DEV_MEMBER explicit TapWords(bool flat) : bits(flat ? 16 : 8)
     {
-        return {d, d < 1u << 15 ? Divisor(d).m : 0};
     }
-    static DEV_MEMBER u32 divided(u32 n, u32 d, u32 m)
+    DEV_MEMBER u32 mask() const
     {
-        return d > 1 ? (u32)((u64)n * m >> 32) : n;
+        return bits == 8 ? 0x80808080u : 0x80008000u;
     }
-    static DEV_MEMBER u32 quotient(u32 n, const Quotient &by)
+    /* more taps along an axis would carry into the next field */
+    DEV_MEMBER u32 most_taps() const
     {
-        return by.d >= 1u << 15 ? n >= by.d : divided(n, by.d, by.m);
+        return (1u << (bits - 2)) - 1;
     }
-    /*
-     * The plan of a launch, in LDS. A transposed convolution is a plain one for
-     * each remainder of its outputs (axis.h). `v` is such a part: of stride 1,
-     * with the most taps and positions that a part has. Taps come in reverse
-     * order.
-     */
-    struct Shape {
+    DEV_MEMBER u32 all_inside() const
+    {
+        return mask();
+    }
+    DEV_MEMBER u32 no_row() const
+    {
+        return mask() - most_taps();
+    }
+    DEV_MEMBER u32 no_term() const
+    {
+        return 0 - (most_taps() + 2);
+    }
+    DEV_MEMBER u32 term(u32 h, u32 w) const
+    {
+        const u32 row = bits == 8 ? (h - (h << 8)) << 16 : 0;
+
+        return row + w - (w << bits);
+    }
+    DEV_MEMBER u32 row(const Axis<i32> &ah, i32 h, const Axis<i32> &aw,
+                       i32 w) const
+    {
+        return field(aw, w) + (bits == 8 ? field(ah, h) << 16 : 0);
+    }
+    DEV_MEMBER u32 field(const Axis<i32> &a, i32 i) const
+    {
+        const i32 q = a.input(i, 0), last = a.length - 1;
+        const i32 most = (i32)most_taps(), step = max_of(a.reach, -a.reach);
+        const i32 before = a.reach < 0 ? q - last : -q;
+        const i32 after = a.reach < 0 ? q : last - q;
+        const i32 by = max_of(step, 1);
+        const i32 first = before > 0 ? min_of((before - 1) / by + 1, most) : 0;
+        const i32 end = after >= 0 ? min_of(after / by + 1, most) : 0;
+        const u32 half = 1u << (bits - 1);
+
+        return (half - (u32)first) + ((half - 1 + (u32)end) << bits);
+    }
+};
+
+/* How an operand's rows come to LDS. */
+enum {
+    conv_gather,    /* element by element */
+    conv_along_k,   /* in pieces of terms that lie side by side */
+    conv_along_rows /* in pieces of rows that lie side by side */
+};
+
+template <typename T> struct ConvPlan {
+    static constexpr u32 row_terms = 32 / sizeof(T); /* of a row of LDS */
+    static constexpr u32 log_least_m = 5, most_log_splits = 4;
+    static constexpr u32 most_stages = 3, most_log_blocks = 2;
+    static constexpr u32 lds_nbytes = stages_bytes;
+
+    struct Operand {
+        const T *from; /* the tile's */
+        u32 way;       /* see above */
+        u32 log_grain; /* bytes of a piece, if it has a way of pieces */
+        u32 log_rows;
+        u32 rows_at;  /* LDS of the rows' ConvRow */
+        u32 stage_at; /* in a stage */
+        u32 pitch;    /* from a piece of 16 bytes of terms to the next, or from
+                         term to term if rows lie side by side */
+        u32 block_nbytes; /* of row_terms terms */
+    };
+    /* A tile's numbers. */
+    struct Layout {
+        Operand operand[2]; /* w, x */
+        u32 log_m, log_n, log_splits;
+        u32 log_blocks; /* of row_terms terms, in a stage */
+        u32 stages, stage_nbytes, terms_at, ring_at;
+        u32 columns, plane, count; /* positions: in a row, an image, all */
+        u32 tiles_o, part_tiles, tiles;
+        bool inside; /* all taps are in the image */
+
+        DEV_MEMBER u32 stage_terms() const
+        {
+            return row_terms << log_blocks;
+        }
+    };
+    /* The plan of a launch, and the tile at hand, in LDS. */
+    struct Shape : Layout {
         Conv v;
-        Conv whole;        /* the convolution itself */
-        Axis<i32> ah, aw;  /* of the part, as of pads and taps */
-        u32 pad_h, pad_w;  /* entries before the image */
-        u32 part_tiles;    /* of each part */
-        u32 log_m;         /* output channels of a tile */
-        u32 log_splits;    /* groups of warps that share a tile's taps */
-        u32 log_blocks;    /* rows of channels at a time */
-        u32 width, height; /* the padded image, as far as read */
-        u32 across, down;  /* entries and rows from position to position */
-        u32 entries;       /* in a slab, at most */
-        u32 halo;          /* entries from a position's first tap to its last */
-        /* tiles in a row of outputs, 0 for tiles that are not of one row; a
-         * slab then has `segment` entries of each row that a tap reads */
-        u32 parts, segment;
-        u32 most_taps, taps, taps_once; /* once: as LDS has room for */
-        u32 down_a_row;           /* entries from a row of taps to the next */
-        u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
-        u32 count;                /* of positions */
-        u32 tiles_o, tiles;
-        Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
-        /* where taps lie: bytes in the slab, elements in the kernel */
-        u32 tap_offset[ConvPlan::most_taps], tap_place[ConvPlan::most_taps];
         const T *x, *w;
         T *y;
-        u32 lines; /* a kernel's elements come 16 bytes at a time */
-        /* direct: what is multiplied is copied to LDS without a slab, rows of
-         * positions for windows of one tap, else patches. `1 << log_grain`
-         * bytes of it lie side by side. */
-        u32 direct, log_grain;
-        /* patches: windows lie in the image and so do their rows, one piece
-         * each. Channels and taps are numbered as they lie in the kernel. */
-        u32 patches;
-        u32 terms; /* if direct: channels, or channels times taps */
-        u32 log_kernel_grain;
-        /* ring_at: 0 if the ring lies where a tile's sums are stored, too.
-         * pitch: bytes of a channel's row of positions; of 32 bytes of all
-         * windows */
-        u32 ring_at, ring_stages, stage_nbytes, pitch;
-        Feed feed[2];
-        Tile tile[most_turns];
-        u32 cost[planners / 32];
-
-        DEV_MEMBER u32 positions() const
-        {
-            return 1u << (log_outputs - log_m - log_splits);
-        }
-        /* bytes of one tap's rows of the kernel */
-        DEV_MEMBER u32 step_nbytes() const
-        {
-            return (32u << log_m) + 16;
-        }
-        /* the entry of a position, counted from that of position 0 */
-        DEV_MEMBER u32 entry_of(u32 p) const
-        {
-            const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
-            const u32 row = p / w_out, image = row / h_out;
-
-            return (image * height + (row - image * h_out) * down) * width +
-                   (p - row * w_out) * across;
-        }
+        /* the tile's part, first channel, position and image */
+        Axis<i32> ah, aw;
+        u32 taps, terms, o0, p0, image;
     };
 
-    /*
-     * Fills `at` in, if offsets fit and LDS has room; see takes(). The first
-     * `planners` threads call it, each lane for another tile: 32, 64 or 128
-     * channels, by warp; as many positions as fill the block, or a half, a
-     * quarter or an eighth; one, two or four rows of channels at a time; any
-     * outputs, or those of one row.
-     */
-    static DEV_MEMBER void plan(const Conv &conv, const T *x, const T *w, T *y,
-                                u32 room, Shape &at)
+    /* Offsets in a tile and its operands fit 31 bits, and taps their fields. */
+    static DEV_MEMBER bool fits(const Conv &v)
     {
-        constexpr u64 least_terms = 16;
-        /* three channels, say: direct.h is faster, but for single images */
-        constexpr u64 few_outputs = 1u << 23;
-        constexpr u32 too_much = (1u << 26) - 1;
-        const u32 lane = lane_id(), warp = threadIdx.x / 32;
+        constexpr u64 half = 1ull << 31;
+        const u32 threads = (u32)blockDim.x;
 
-        at.cost[warp] = too_much << 5;
-        if (blockDim.x != threads || !conv.is_small() ||
-            conv.h_out * conv.w_out >= 1ull << 30)
-            return;
-        Conv v = conv.transposed ? largest_part(conv) : conv;
-        const u64 taps64 = v.w.kh * v.w.kw;
-        const bool patches = are_patches(v, x, w);
-
-        if (taps64 > most_taps && !patches)
-            return;
-        const u32 taps = (u32)taps64, plane = (u32)v.h_out * (u32)v.w_out;
-        const u32 kw = (u32)v.w.kw, dilation = (u32)v.dilation;
-        const u32 log_m = log_least_m + warp;
-        const u32 log_splits = lane % 4 + (log_m == log_least_m ? 2 : 0);
-        const u32 log_blocks = lane / 4 % 4;
-        const u32 log_wide = log_splits + log_blocks; /* if direct */
-        const bool by_rows = lane / 16 != 0;
-        const u32 n = 1u << (log_outputs - log_m - log_splits);
+        if ((threads & (threads - 1)) != 0 || threads < 32 || !v.is_small())
+            return false;
+        const u64 plane = (u64)rows(v) * columns(v);
         const u64 positions = v.x.b * plane;
-        const u64 images = min_of((u32)v.x.b, n / max_of(plane, 1u) + 2);
+        const u64 images = min_of((u32)v.x.b, threads / rows(v) + 2);
         const u64 reach = images * v.x.sb + v.x.c * v.x.sc +
                           (v.x.h + 2 * v.padding) * v.x.sh +
                           (v.x.w + 2 * v.padding) * v.x.sw +
                           v.dilation * (v.w.kh * v.x.sh + v.w.kw * v.x.sw);
+        const u64 kernel =
+            128 * v.w.so + v.x.c * v.w.sc + v.w.kh * v.w.sh + v.w.kw * v.w.sw;
+        const u32 most = TapWords(v.flat).most_taps();
 
-        if (v.x.c * taps < least_terms ||
-            (sizeof(T) == 4 && v.x.c * 2 < row_channels && !patches &&
-             positions * v.w.outputs >= few_outputs) ||
-            positions >= 1ull << 30 ||
-            (v.w.so * sizeof(T) << log_most_m) >= 1ull << 31 ||
-            positions * v.w.outputs >= 1ull << 40 ||
-            v.x.b * v.w.outputs >= 1ull << 31 ||
-            (!v.transposed &&
-             ((kw != 1 && v.w.sw != 1) || (v.w.kh != 1 && v.w.sh != kw) ||
-              (v.x.c != 1 && v.w.sc != taps))))
-            return;
+        return (is_inside(v) ||
+                (fullest_h(v) <= most && fullest_w(v) <= most)) &&
+               positions < half / 2 && reach * sizeof(T) < half &&
+               kernel * sizeof(T) < half &&
+               v.x.c * v.w.kh * v.w.kw < half / 2 &&
+               positions * v.w.outputs < 1ull << 40 &&
+               v.x.b * v.w.outputs < half;
+    }
+    static DEV_MEMBER bool is_inside(const Conv &v)
+    {
+        return !v.transposed && v.is_inside();
+    }
+    static DEV_MEMBER u32 rows(const Conv &v)
+    {
+        return div_up((u32)v.h_out, (u32)v.remainders_h());
+    }
+    static DEV_MEMBER u32 columns(const Conv &v)
+    {
+        return div_up((u32)v.w_out, (u32)v.remainders_w());
+    }
+    /* the most taps of a part: those of the remainder that tap 0 goes to */
+    static DEV_MEMBER u32 fullest_h(const Conv &v)
+    {
+        return (u32)v.template axis_h<i32>(fullest(v)).taps;
+    }
+    static DEV_MEMBER u32 fullest_w(const Conv &v)
+    {
+        return (u32)v.template axis_w<i32>(fullest(v)).taps;
+    }
+    static DEV_MEMBER u64 fullest(const Conv &v)
+    {
+        const u32 stride = (u32)v.stride, past = (u32)v.padding % stride;
 
-        if (taps == 1 && v.padding == 0 &&
-            !v.transposed) { /* inputs between are skipped */
-            v.x.sh *= v.flat ? 1 : v.stride;
-            v.x.sw *= v.stride;
-            v.x.h = v.h_out;
-            v.x.w = v.w_out;
-            v.stride = 1;
+        return v.transposed && past > 0 ? stride - past : 0;
+    }
+
+    /*
+     * Writes the plan to `at`; at.tiles is 0 if there is none. The first warp
+     * calls it.
+     */
+    static DEV_MEMBER void plan(const Conv &v, const T *x, const T *w, T *y,
+                                u32 room, Shape &at)
+    {
+        constexpr u32 too_much = (1u << 27) - 1;
+        const u32 lane = threadIdx.x;
+        const bool possible = fits(v);
+        Layout mine;
+        u32 cost = too_much;
+
+        if (lane == 0)
+            at.tiles = 0;
+        if (possible && lane < 24 && lane % 8 <= most_log_splits) {
+            mine.log_m = log_least_m + lane / 8;
+            mine.log_splits = lane % 8;
+            cost = min_of(try_tile(v, x, w, room, mine), too_much);
         }
-        const u32 across = v.w_out == 1 ? 1 : (u32)v.stride;
-        const u32 down = v.h_out == 1 ? 1 : (u32)v.stride;
-        const u64 wide = (v.w_out - 1) * across + (u64)(kw - 1) * dilation + 1;
-        const u64 high =
-            v.flat ? 1 : (v.h_out - 1) * down + (v.w.kh - 1) * v.dilation + 1;
-
-        if (wide >= 1ull << 31 || high >= 1ull << 31 ||
-            wide * high >= 1ull << 31 || wide * high * v.x.b >= 1ull << 31)
-            return;
-
-        const u32 width = (u32)wide, height = (u32)high;
-        const u32 b = (u32)v.x.b, c = (u32)v.x.c;
-        const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
-        const u32 tall = ((u32)v.w.kh - 1) * (v.flat ? 0 : dilation);
-        const u32 halo = tall * width + (kw - 1) * dilation;
-        const u32 rows = min_of((n - 1 + w_out - 1) / w_out, b * h_out - 1);
-        const u32 turns = min_of((n - 1 + plane - 1) / plane, b - 1);
-        const u32 per_row = down * width, per_image = h_out * down;
-        const u64 segment = (u64)(n - 1) * across + (kw - 1) * dilation + 1;
-        const u64 most =
-            by_rows
-                ? (u32)v.w.kh * segment
-                : (u64)(n - 1) * across + 1 +
-                      (u64)rows * (per_row - min_of(per_row, w_out * across)) +
-                      (u64)turns * (height - min_of(height, per_image)) *
-                          width +
-                      halo;
-        const u32 entries = (u32)min_of<u64>(most, most_entries + 1);
-        const u32 step_nbytes = (32u << log_m) + 16;
-        const u32 each = step_nbytes << log_blocks;
-        const u32 kernel_at = entries * 32 << log_blocks;
-        const u32 places_nbytes = div_up(entries, 4u) * 16;
-        const u32 tiles_o = div_up((u32)v.w.outputs, 1u << log_m);
-        const u32 parts = by_rows ? div_up(w_out, n) : 0;
-        const u64 part_tiles =
-            (u64)(by_rows ? b * h_out * parts : div_up((u32)positions, n)) *
-            tiles_o;
-        const u64 tiles =
-            part_tiles * conv.remainders_h() * conv.remainders_w();
-        const bool fits = entries <= most_entries && log_blocks < 3 &&
-                          reach * sizeof(T) < 1ull << 31 &&
-                          kernel_at + places_nbytes + each <= room &&
-                          tiles < 1ull << 31;
-        const u32 taps_once =
-            fits ? min_of((room - kernel_at - places_nbytes) / each, taps) : 0;
-        const u32 places_at = kernel_at + taps_once * each;
-
-        /* direct: copies rows of positions unchanged, for kernels of one
-         * element */
-        constexpr u32 pad_nbytes = sizeof(T) == 2 ? 16 : 32;
-        const u64 steps_of_x = (v.x.b > 1 ? v.x.sb : 0) | v.x.sc | plane;
-        const u32 grain =
-            patches ? patch_grain(v, x)
-                    : low_bit((u32)(u64)x | (u32)(steps_of_x * sizeof(T)) | 16);
-        const u32 terms = patches ? c * taps : c;
-        const u32 kernel_nbytes = step_nbytes << log_wide;
-        const u32 pitch = n * (u32)sizeof(T) + pad_nbytes;
-        const u32 patches_pitch = n * 32 + 16;
-        const u32 stage_nbytes =
-            kernel_nbytes +
-            ((patches ? patches_pitch : row_channels * pitch) << log_wide);
-        const u32 ring_at =
-            room > lds_nbytes ? part_nbytes(log_m, log_splits) : 0;
-        const u32 ring_stages =
-            min_of((room - ring_at) / stage_nbytes, most_ring);
-        const bool lines = taps == 1 && !v.transposed && is_aligned(w, 16) &&
-                           c * sizeof(T) % 16 == 0 &&
-                           (v.w.outputs == 1 || v.w.so * sizeof(T) % 16 == 0);
-        const bool direct =
-            patches || (room > lds_nbytes && lines && v.padding == 0 &&
-                        grain >= 4 && (v.x.w == 1 || v.x.sw == 1) &&
-                        (v.x.h == 1 || v.x.sh == v.x.w * v.x.sw));
-        u32 multiprocessors, least;
-
-        asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
-        multiprocessors = min_of(multiprocessors, (u32)gridDim.x);
-        {
-            /* in cycles, measured on an H200; each stage costs time beside its
-             * products, so few large stages are faster */
-            const bool roomy = room > lds_nbytes;
-            const u32 step =
-                sizeof(T) == 2 ? (roomy ? 540 : 600) : (roomy ? 1900 : 1500);
-            const u32 once = row_channels << (direct ? log_wide : log_blocks);
-            const u32 stages = div_up(direct ? terms : c, once);
-            const u32 steps = div_up(
-                (direct ? 1 : taps) * (once / row_channels), 1u << log_splits);
-            const u32 slab = entries << log_blocks;
-            const u32 kernel = (taps << (log_m + log_blocks)) / (lines ? 4 : 1);
-            const u32 stage =
-                direct  ? max_of(steps * step, stage_nbytes / 32) + 3200
-                : roomy ? steps * step + slab + kernel * 3 + 3200
-                        : steps * step + slab + kernel +
-                              (taps_once < taps ? 3 : 1) * 1500;
-            const u32 beside = direct ? 6400 : roomy ? 10500 : 2000;
-            const u64 cost = (u64)div_up((u32)tiles, multiprocessors) *
-                             ((u64)stages * stage + beside + (n << log_m) / 10);
-            const bool possible =
-                direct ? !by_rows && ring_stages >= 2 && tiles < 1ull << 31 &&
-                             reach * sizeof(T) < 1ull << 31
-                       : fits && taps <= most_taps &&
-                             (log_blocks == 0 || taps_once == taps);
-
-            least = possible && log_blocks < 3 &&
-                            (log_blocks == 0 || (direct ? terms : c) > once / 2)
-                        ? (u32)min_of<u64>(cost >> 6, too_much)
-                        : too_much;
-            least = least << 5 | lane;
-        }
-        u32 best = least;
+        u32 best = cost << 5 | lane;
 
         UNROLL
         for (u32 i = 1; i < 32; i *= 2)
             best = min_of(best, __shfl_xor_sync(0xffffffffu, best, i));
-        at.cost[warp] = best;
-        asm volatile("bar.sync 1, %0;" ::"n"(planners) : "memory");
-        const u32 best_lane = best % 32;
-
-        best >>= 5;
-        if (best == too_much || !is_first(at, warp, best))
+        if (best >> 5 == too_much || lane != best % 32)
             return;
-        if (lane != best_lane)
-            return;
+        static_cast<Layout &>(at) = mine;
         at.v = v;
-        at.whole = conv;
-        at.ah = v.template axis_h<i32>(0);
-        at.aw = v.template axis_w<i32>(0);
-        at.pad_w = (u32)v.padding;
-        at.pad_h = v.flat ? 0 : at.pad_w;
-        at.part_tiles = (u32)part_tiles;
-        at.down_a_row = by_rows ? (u32)segment : width * dilation;
-        at.log_m = log_m;
-        at.log_splits = log_splits;
-        at.log_blocks = direct ? log_wide : log_blocks;
-        at.width = width;
-        at.height = height;
-        at.across = across;
-        at.down = down;
-        at.entries = entries;
-        at.halo = halo;
-        at.parts = parts;
-        at.segment = (u32)segment;
-        at.most_taps = taps;
-        at.taps = taps;
-        at.taps_once = taps_once;
-        at.places_at = places_at;
-        at.kernel_at = kernel_at;
-        at.count = (u32)positions;
-        at.tiles_o = tiles_o;
-        at.tiles = (u32)tiles;
-        at.by_plane = to_divide_by(plane);
-        at.by_w_out = to_divide_by(w_out);
-        at.by_h_out = to_divide_by(h_out);
-        at.by_width = to_divide_by(width);
-        at.by_height = to_divide_by(height);
-        at.by_segment = to_divide_by((u32)min_of<u64>(segment, 1u << 20));
         at.x = x;
         at.w = w;
         at.y = y;
-        at.lines = lines;
-        at.direct = direct;
-        at.log_grain = log2_of(grain);
-        at.patches = patches;
-        at.terms = terms;
-        at.log_kernel_grain = patches ? log2_of(kernel_grain(v, w)) : 4;
-        at.ring_at = ring_at;
-        at.ring_stages = ring_stages;
-        at.stage_nbytes = stage_nbytes;
-        at.pitch = patches ? patches_pitch : pitch;
     }
-    /* whether one of the planners found a way: once all threads are here */
-    static DEV_MEMBER bool takes(const Shape &at)
+    /* Fills in a tile of 1 << log_m channels; returns its cost. */
+    static DEV_MEMBER u32 try_tile(const Conv &v, const T *x, const T *w,
+                                   u32 room, Layout &at)
     {
-        return blockDim.x == threads &&
-               min_of(min_of(at.cost[0], at.cost[1]), at.cost[2]) >> 5 !=
-                   (1u << 26) - 1;
-    }
-    static DEV_MEMBER bool is_first(const Shape &at, u32 warp, u32 best)
-    {
-        bool first = true;
+        constexpr u32 never = ~0u;
+        const u32 log_outputs = log2_of(blockDim.x) + 5;
 
-        UNROLL
-        for (u32 i = 0; i < planners / 32; i++)
-            first =
-                first && (i == warp || (i < warp ? at.cost[i] >> 5 > best
-                                                 : at.cost[i] >> 5 >= best));
-        return first;
+        if (log_outputs < at.log_m + at.log_splits + 5)
+            return never;
+        at.log_n = log_outputs - at.log_m - at.log_splits;
+        at.columns = (u32)columns(v);
+        at.plane = (u32)rows(v) * at.columns;
+        at.count = (u32)v.x.b * at.plane;
+        at.inside = is_inside(v);
+        at.tiles_o = div_up((u32)v.w.outputs, 1u << at.log_m);
+
+        const u64 part_tiles =
+            (u64)div_up(at.count, 1u << at.log_n) * at.tiles_o;
+        const u64 tiles = part_tiles * v.remainders_h() * v.remainders_w();
+
+        if (tiles >= 1ull << 30)
+            return never;
+        at.part_tiles = (u32)part_tiles;
+        at.tiles = (u32)tiles;
+        choose_ways(v, x, w, at);
+        if (!divide_lds(room, at))
+            return never;
+        return cost(v, at);
     }
-    static DEV_MEMBER u32 low_bit(u32 v)
+    static DEV_MEMBER void choose_ways(const Conv &v, const T *x, const T *w,
+                                       Layout &at)
     {
+        const u32 taps = (u32)(v.w.kh * v.w.kw);
+        const u32 plane = plane_grain(v, x, at), patch = patch_grain(v, x, at);
+        const u32 kernel = kernel_grain(v, w, taps);
+        Operand &a = at.operand[0], &b = at.operand[1];
+
+        a.log_rows = at.log_m;
+        a.way = kernel >= 4 ? conv_along_k : conv_gather;
+        a.log_grain = log2_of(kernel);
+        b.log_rows = at.log_n;
+        b.way = plane >= 4               ? conv_along_rows
+                : patch >= 2 * sizeof(T) ? conv_along_k
+                                         : conv_gather;
+        b.log_grain = log2_of(b.way == conv_along_rows ? plane : patch);
+        /* apart in banks: 8 pieces, or terms */
+        a.pitch = (16u << a.log_rows) + 16;
+        a.block_nbytes = 2 * a.pitch;
+        a.stage_at = 0;
+        b.pitch = (16u << b.log_rows) + 16;
+        b.block_nbytes = 2 * b.pitch;
+        if (b.way == conv_along_rows) {
+            b.pitch = ((u32)sizeof(T) << at.log_n) + sizeof(T) * 8;
+            b.block_nbytes = row_terms * b.pitch;
+        }
+    }
+    static DEV_MEMBER u32 low_bit(u64 elements, const T *at)
+    {
+        const u32 v = (u32)(u64)at | (u32)(elements * sizeof(T)) | 16;
+
         return v & (0 - v);
     }
-    /* the remainder whose outputs take tap 0, and so the most taps */
-    static DEV_MEMBER u64 fullest(const Conv &v)
+    /* bytes of the kernel's rows that lie side by side, from any row's begin */
+    static DEV_MEMBER u32 kernel_grain(const Conv &v, const T *w, u32 taps)
     {
-        return (v.stride - v.padding % v.stride) % v.stride;
-    }
-    static DEV_MEMBER Conv largest_part(const Conv &whole)
-    {
-        const Axis<i32> h = whole.axis_h<i32>(fullest(whole));
-        const Axis<i32> w = whole.axis_w<i32>(fullest(whole));
-        Conv v = whole;
+        const bool whole = !v.transposed && (v.w.kw == 1 || v.w.sw == 1) &&
+                           (v.w.kh == 1 || v.w.sh == v.w.kw) &&
+                           (v.x.c == 1 || v.w.sc == taps);
+        const u64 steps = v.x.c * taps | (v.w.outputs > 1 ? v.w.so : 0);
 
-        v.w.kh = (u64)h.taps;
-        v.w.kw = (u64)w.taps;
-        v.h_out = whole.flat ? 1 : div_up(whole.h_out, whole.stride);
-        v.w_out = div_up(whole.w_out, whole.stride);
-        v.stride = 1;
-        v.dilation = (u64)max_of(max_of(-h.reach, -w.reach), 1);
-        return v;
+        return whole ? low_bit(steps, w) : 1;
     }
-    /* bytes of a row of a window that lie side by side, in all windows */
-    static DEV_MEMBER u32 patch_grain(const Conv &v, const T *x)
+    /* the same of planes, where a position is one element of each channel */
+    static DEV_MEMBER u32 plane_grain(const Conv &v, const T *x,
+                                      const Layout &at)
     {
+        const bool whole = at.inside && v.w.kh * v.w.kw == 1 && v.stride == 1 &&
+                           (v.w_out == 1 || v.x.sw == 1) &&
+                           (v.h_out == 1 || v.x.sh == v.w_out);
+        const u64 steps =
+            (v.x.b > 1 ? v.x.sb : 0) | (v.x.c > 1 ? v.x.sc : 0) | at.plane;
+
+        return whole ? low_bit(steps, x) : 1;
+    }
+    /* the same of windows */
+    static DEV_MEMBER u32 patch_grain(const Conv &v, const T *x,
+                                      const Layout &at)
+    {
+        const bool whole = at.inside && v.x.sw == 1 && v.dilation == 1;
         const u64 steps = v.w.kw | (v.w_out > 1 ? v.stride : 0) |
                           (v.h_out > 1 ? v.stride * v.x.sh : 0) |
                           (v.w.kh > 1 ? v.dilation * v.x.sh : 0) |
                           (v.x.c > 1 ? v.x.sc : 0) | (v.x.b > 1 ? v.x.sb : 0);
 
-        return low_bit((u32)(u64)x | (u32)(steps * sizeof(T)) | 16);
+        return whole ? low_bit(steps, x) : 1;
     }
-    /* the same of the kernel's rows */
-    static DEV_MEMBER u32 kernel_grain(const Conv &v, const T *w)
+    /* LDS: rows, two stages' terms, and a ring that a tile's sums take over */
+    static DEV_MEMBER bool divide_lds(u32 room, Layout &at)
     {
-        const u64 steps =
-            v.x.c * v.w.kh * v.w.kw | (v.w.outputs > 1 ? v.w.so : 0);
+        Operand &a = at.operand[0], &b = at.operand[1];
+        const u32 sums = (1u << (at.log_m - 2 + at.log_splits)) *
+                         ((1u << at.log_n) + 8) * (u32)sizeof(f32);
 
-        return low_bit((u32)(u64)w | (u32)(steps * sizeof(T)) | 16);
+        a.rows_at = 0;
+        b.rows_at = (u32)sizeof(ConvRow) << at.log_m;
+        at.terms_at = b.rows_at + ((u32)sizeof(ConvRow) << at.log_n);
+        at.log_blocks = max_of(most_log_blocks, at.log_splits);
+        NO_UNROLL
+        for (;; at.log_blocks--) {
+            at.ring_at = at.terms_at + 4 * (u32)sizeof(ConvTerm) *
+                                           (row_terms << at.log_blocks);
+            at.ring_at = div_up(at.ring_at, 128u) * 128;
+            b.stage_at = a.block_nbytes << at.log_blocks;
+            at.stage_nbytes = b.stage_at + (b.block_nbytes << at.log_blocks);
+
+            const u32 ring = room - min_of(room, at.ring_at);
+
+            at.stages = min_of(ring / at.stage_nbytes, most_stages);
+            if (at.stages >= 2 || at.log_blocks == at.log_splits)
+                return at.stages > 0 && sums <= ring;
+        }
     }
-    /* whether windows are copied as patches: there are too many taps for a
-     * slab, or few channels would leave most of a slab empty */
-    static DEV_MEMBER bool are_patches(const Conv &v, const T *x, const T *w)
+    /* In cycles, roughly, as measured on an H200. */
+    static DEV_MEMBER u32 cost(const Conv &v, const Layout &at)
     {
-        const u64 taps = v.w.kh * v.w.kw;
+        constexpr u32 warp_step = sizeof(T) == 2 ? 17 : 60;
+        const u32 warps = blockDim.x / 32;
+        const u32 fill = ((1u << at.log_m) / 4 + (1u << at.log_n))
+                         << at.log_blocks;
+        const u32 steps = (1u << at.log_blocks) >> at.log_splits;
+        const u32 stage =
+            steps * warps * warp_step + fill + (at.stages == 1 ? 1200 : 200);
+        const u32 terms = (u32)v.x.c * fullest_h(v) * fullest_w(v);
+        const u32 stages = div_up(terms, at.stage_terms());
+        const u32 beside =
+            3000 + (1u << at.log_m << at.log_n << at.log_splits) / 8;
+        u32 multiprocessors;
 
-        return !v.transposed && taps > 1 &&
-               (taps > most_taps || v.x.c * 2 <= row_channels) &&
-               v.is_inside() && (v.x.sw == 1 && v.dilation == 1) &&
-               v.x.c * taps < 1ull << 31 && patch_grain(v, x) >= 4 &&
-               kernel_grain(v, w) >= 4;
-    }
-    /* LDS that store() uses */
-    static DEV_MEMBER u32 part_nbytes(u32 log_m, u32 log_splits)
-    {
-        const u32 n = 1u << (log_outputs - log_m - log_splits);
-
-        return (1u << (log_m - 2 + log_splits)) * (n + 8) * (u32)sizeof(f32);
+        asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+        multiprocessors = min_of(multiprocessors, (u32)gridDim.x);
+        return (u32)min_of(((u64)stages * stage + beside) *
+                                   div_up(at.tiles, multiprocessors) >>
+                               4,
+                           (u64)~0u);
     }
 };
