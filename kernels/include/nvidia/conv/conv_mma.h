@@ -10,6 +10,13 @@
 #include "conv/image_tile.h"
 #include "matrix/target_unit.h"
 #include "nvidia/copy/mma_operands.h"
+#if KPK_WARPGROUPS
+#include "nvidia/unit/wgmma.h"
+#endif
+
+/* Whether warpgroups multiply 64 channels by 64 positions. */
+template <typename T>
+constexpr bool conv_has_groups = KPK_WARPGROUPS && sizeof(T) == 2;
 
 template <typename T> struct ConvMma {
     struct Positions {
@@ -32,6 +39,14 @@ template <typename T> struct ConvMma {
             return l % 16 * pitch + l / 16 * 16;
         }
     };
+#if KPK_WARPGROUPS
+    /* The warpgroup's operand at `lds`: 64 rows, pieces `pitch` bytes apart. */
+    static DEV_MEMBER u64 rows64(u32 lds, u32 pitch)
+    {
+        return (u64)((lds & 0x3ffff) >> 4) | (u64)(pitch >> 4) << 16 |
+               (u64)(128 >> 4) << 32;
+    }
+#endif
     /* added to the kernel's address for the next positions; see ConvMma<f32> */
     static DEV_MEMBER u32 again(const Conv &)
     {

@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "conv/image_tile.h"
+#include "nvidia/conv/conv_mma.h"
 
 /*
  * A row of an operand: an output channel of the kernel, or a position. Its term
@@ -120,6 +120,7 @@ template <typename T> struct ConvPlan {
         u32 columns, plane, count; /* positions: in a row, an image, all */
         u32 tiles_o, part_tiles, tiles;
         bool inside; /* all taps are in the image */
+        bool groups; /* warpgroups multiply, not warps */
 
         DEV_MEMBER u32 stage_terms() const
         {
@@ -269,6 +270,8 @@ template <typename T> struct ConvPlan {
                 : patch >= 2 * sizeof(T) ? conv_along_k
                                          : conv_gather;
         b.log_grain = log2_of(b.way == conv_along_rows ? plane : patch);
+        at.groups = conv_has_groups<T> && b.way != conv_along_rows &&
+                    at.log_m >= 6 && at.log_n >= 6;
         /* apart in banks: 8 pieces, or terms */
         a.pitch = (16u << a.log_rows) + 16;
         a.block_nbytes = 2 * a.pitch;
@@ -325,7 +328,7 @@ template <typename T> struct ConvPlan {
     {
         Operand &a = at.operand[0], &b = at.operand[1];
         const u32 sums = (1u << (at.log_m - 2 + at.log_splits)) *
-                         ((1u << at.log_n) + 8) * (u32)sizeof(f32);
+                         ((1u << at.log_n) + 16) * (u32)sizeof(f32);
 
         a.rows_at = 0;
         b.rows_at = (u32)sizeof(ConvRow) << at.log_m;
@@ -350,7 +353,7 @@ template <typename T> struct ConvPlan {
     static DEV_MEMBER u32 cost(const Conv &v, const Layout &at)
     {
         constexpr u32 warp_step = sizeof(T) == 2 ? 17 : 60;
-        const u32 warps = blockDim.x / 32;
+        const u32 warps = blockDim.x / 32 / (at.groups ? 2 : 1);
         const u32 fill = ((1u << at.log_m) / 4 + (1u << at.log_n))
                          << at.log_blocks;
         const u32 steps = (1u << at.log_blocks) >> at.log_splits;

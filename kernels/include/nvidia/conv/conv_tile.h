@@ -18,9 +18,10 @@
 template <typename T> struct ConvMmaTile {
     using Plan = ConvPlan<T>;
     using Shape = typename Plan::Shape;
+    using Operand = typename Plan::Operand;
     using Copy = ConvCopy<T>;
     using Positions = typename ConvMma<T>::Positions;
-    typedef f32 Sums[2][2][2][4];
+    typedef f32 Sums[32];
     static constexpr u32 nothing = ~0u; /* no place of an output */
 
     Shape &at;
@@ -134,19 +135,30 @@ template <typename T> struct ConvMmaTile {
         list_terms(stage + 1);
         forget_memory();
     }
-    /* this warp's place in the tile */
+    /* this warp's place in the tile: in a warpgroup, 16 rows of its 64 */
     DEV_MEMBER u32 row() const
     {
-        return (threadIdx.x / 32 & ((1u << (at.log_m - 5)) - 1)) * 32;
+        const u32 all = (1u << at.log_m) - 1;
+
+        return at.groups ? (threadIdx.x / 2 & all & ~63u) + warp() % 4 * 16
+                         : threadIdx.x & all & ~31u;
     }
     DEV_MEMBER u32 col() const
     {
-        return (threadIdx.x / 32 >> (at.log_m - 5) << 5) &
+        const u32 log_size = at.groups ? 6 : 5;
+        const u32 log_threads = at.groups ? 7 : 5;
+
+        return (threadIdx.x >> log_threads >> (at.log_m - log_size)
+                                                  << log_size) &
                ((1u << at.log_n) - 1);
     }
     DEV_MEMBER u32 split() const
     {
-        return threadIdx.x / 32 >> (at.log_m + at.log_n - 10);
+        return warp() >> (at.log_m + at.log_n - 10);
+    }
+    static DEV_MEMBER u32 warp()
+    {
+        return threadIdx.x / 32;
     }
     /*
      * The main loop. Stages lie in a ring and are asked for `ahead` turns
@@ -167,16 +179,18 @@ template <typename T> struct ConvMmaTile {
         for (u32 turn = 0; turn < turns; turn++) {
             if (ahead > 0)
                 wait_for_stage();
-            __syncthreads();
+            stage_written();
             fill(turn, in);
             in = in + at.stage_nbytes == end ? ring : in + at.stage_nbytes;
             if (ahead == 0) {
                 wait_for_stage();
-                __syncthreads();
+                stage_written();
             }
             if (turn < ahead)
                 continue;
-            if (at.operand[1].way == conv_along_rows)
+            if (at.groups)
+                multiply_groups(sums, out);
+            else if (at.operand[1].way == conv_along_rows)
                 multiply<true>(sums, out);
             else
                 multiply<false>(sums, out);
@@ -189,6 +203,17 @@ template <typename T> struct ConvMmaTile {
             again(at);
             __syncthreads();
         }
+    }
+    static DEV_MEMBER void stage_written()
+    {
+#if KPK_WARPGROUPS
+        wgmma_lds_written();
+#endif
+        __syncthreads();
+    }
+    static DEV_MEMBER f32 (&eight(Sums &sums, u32 i))[2][4]
+    {
+        return *reinterpret_cast<f32(*)[2][4]>(sums + i * 8);
     }
     DEV_MEMBER void wait_for_stage() const
     {
@@ -222,11 +247,35 @@ template <typename T> struct ConvMmaTile {
                 UNROLL
                 for (u32 i = 0; i < 2; i++)
                     ConvMma<T>::multiply(
-                        sums[i][j], a + i * 256 + j * ConvMma<T>::again(at.v),
-                        x);
+                        eight(sums, i * 2 + j),
+                        a + i * 256 + j * ConvMma<T>::again(at.v), x);
             }
             b += step_b << at.log_splits;
         }
+    }
+    DEV_MEMBER void multiply_groups(Sums &sums, u32 stage) const
+    {
+#if KPK_WARPGROUPS
+        if constexpr (conv_has_groups<T>) {
+            const Operand &w = at.operand[0], &x = at.operand[1];
+            const u32 end = stage + (w.block_nbytes << at.log_blocks);
+            const u32 s = split();
+            u32 a = stage + s * w.block_nbytes + (row() & ~63u) * 16;
+            u32 b = end + s * x.block_nbytes + col() * 16;
+
+            wgmma_hold(sums);
+            wgmma_fence();
+            NO_UNROLL
+            for (; a < end; a += w.block_nbytes << at.log_splits) {
+                Wgmma<T, 64>::multiply(sums, ConvMma<T>::rows64(a, w.pitch),
+                                       ConvMma<T>::rows64(b, x.pitch), 1);
+                b += x.block_nbytes << at.log_splits;
+            }
+            wgmma_commit();
+            wgmma_wait<0>();
+            wgmma_hold(sums);
+        }
+#endif
     }
     template <bool Across>
     static DEV_MEMBER Positions positions_at(u32 lds_at, u32 pitch)
@@ -246,18 +295,47 @@ template <typename T> struct ConvMmaTile {
                    ? store_by<4>(sums)
                    : store_by<1>(sums);
     }
-    /* A thread stores V positions of many channels, always the same. */
+    /* A thread stores V positions of many channels. A quarter is 8 of each 32
+     * channels, of warpgroups 8 of 16 at 32 of each 64 positions. */
     template <u32 V> DEV_MEMBER bool store_by(const Sums &sums) const
     {
-        const u32 l = threadIdx.x % 32, log_rows = at.log_m - 2;
-        const u32 pitch = (1u << at.log_n) + 8;
+        const u32 l = threadIdx.x % 32, wide = at.groups ? 1 : 0;
+        const u32 log_rows = at.log_m - 2 + wide, log_columns = at.log_n - wide;
+        const u32 pitch = (1u << log_columns) + 8;
         f32 *const part = reinterpret_cast<f32 *>(lds + at.ring_at);
         f32 *const to_lds =
-            part + ((split() << log_rows) + row() / 4 + l / 4) * pitch + col() +
-            l % 4 * 2;
-        const u32 column = threadIdx.x * V & ((1u << at.log_n) - 1);
-        const u32 first = threadIdx.x * V >> at.log_n;
-        const u32 step = blockDim.x * V >> at.log_n;
+            part +
+            ((split() << log_rows) + (row() >> (2 - wide)) + l / 4) * pitch +
+            (col() >> wide) + l % 4 * 2;
+        const u32 column = threadIdx.x * V & ((1u << log_columns) - 1);
+        const u32 first = threadIdx.x * V >> log_columns;
+        const u32 step = blockDim.x * V >> log_columns;
+        bool odd = false;
+
+        UNROLL
+        for (u32 r = 0; r < 4; r++) {
+            UNROLL
+            for (u32 j = 0; j < 4; j++) {
+                const f32 *const two = sums + r / 2 * 16 + j * 4 + r % 2 * 2;
+
+                store_pack(to_lds + j * 8, Pack<f32, 2>{{two[0], two[1]}});
+            }
+            __syncthreads();
+            odd = store_quarter<V>(
+                      part + column, first, step, pitch, at.groups ? r % 2 : r,
+                      at.groups ? column / 32 * 64 + r / 2 * 32 + column % 32
+                                : column) ||
+                  odd;
+            if (r < 3)
+                __syncthreads();
+        }
+        return __syncthreads_or(odd);
+    }
+    template <u32 V>
+    DEV_MEMBER bool store_quarter(const f32 *part, u32 first, u32 step,
+                                  u32 pitch, u32 eighth, u32 column) const
+    {
+        const u32 wide = at.groups ? 1 : 0, log_rows = at.log_m - 2 + wide;
         const u32 p = at.p0 + column, image = p / at.plane;
         const u32 outputs = (u32)at.v.w.outputs;
         const u32 whole = (u32)(at.v.h_out * at.v.w_out);
@@ -266,45 +344,32 @@ template <typename T> struct ConvMmaTile {
         T *const to = at.y + ((u64)image * outputs + at.o0) * whole + place;
         bool odd = false;
 
-        UNROLL
-        for (u32 r = 0; r < 4; r++) {
-            UNROLL
-            for (u32 j = 0; j < 4; j++)
-                store_pack(
-                    to_lds + j * 8,
-                    Pack<f32, 2>{{sums[r / 2][j / 2][j % 2][r % 2 * 2],
-                                  sums[r / 2][j / 2][j % 2][r % 2 * 2 + 1]}});
-            __syncthreads();
-            /* 8 of each 32 channels */
+        NO_UNROLL
+        for (u32 i = first; i < 1u << log_rows; i += step) {
+            const u32 o = (i / 8 << (5 - wide)) + eighth * 8 + i % 8;
+            const f32 *from = part + i * pitch;
+            Pack<f32, V> sum = load_pack<V>(from);
+            Pack<T, V> out;
+
+            if (o >= left)
+                continue;
             NO_UNROLL
-            for (u32 i = first; i < 1u << log_rows; i += step) {
-                const u32 o = r * 8 + i % 8 + i / 8 * 32;
-                const f32 *from = part + i * pitch + column;
-                Pack<f32, V> sum = load_pack<V>(from);
-                Pack<T, V> out;
+            for (u32 s = 1; s < 1u << at.log_splits; s++) {
+                from += pitch << log_rows;
+                const Pack<f32, V> more = load_pack<V>(from);
 
-                if (o >= left)
-                    continue;
-                NO_UNROLL
-                for (u32 s = 1; s < 1u << at.log_splits; s++) {
-                    from += pitch << log_rows;
-                    const Pack<f32, V> more = load_pack<V>(from);
-
-                    UNROLL
-                    for (u32 k = 0; k < V; k++)
-                        sum[k] += more[k];
-                }
                 UNROLL
-                for (u32 k = 0; k < V; k++) {
-                    out[k] = convert<T>(sum[k]);
-                    odd = odd || sum[k] != sum[k];
-                }
-                store_pack<V>(to + (u64)o * whole, out);
+                for (u32 k = 0; k < V; k++)
+                    sum[k] += more[k];
             }
-            if (r < 3)
-                __syncthreads();
+            UNROLL
+            for (u32 k = 0; k < V; k++) {
+                out[k] = convert<T>(sum[k]);
+                odd = odd || sum[k] != sum[k];
+            }
+            store_pack<V>(to + (u64)o * whole, out);
         }
-        return __syncthreads_or(odd);
+        return odd;
     }
     /* where a position of a part lies among the outputs of its image */
     DEV_MEMBER u32 output_at(u32 p) const
