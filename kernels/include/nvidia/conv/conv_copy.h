@@ -66,11 +66,11 @@ template <typename T> struct ConvCopy {
     }
     DEV_MEMBER bool is_there(const ConvRow &row, const ConvTerm &term) const
     {
-        return ((row.inside + term.tap) & mask) == mask;
+        return ((row.outside + term.tap) & mask) == 0;
     }
     DEV_MEMBER const u8 *place(const ConvRow &row, const ConvTerm &term) const
     {
-        return from + (i64)(row.at + term.at);
+        return from + row.at + term.at;
     }
     /* two terms by one load */
     struct TermPair {
@@ -100,8 +100,8 @@ template <typename T> struct ConvCopy {
                 UNROLL
                 for (u32 j = 0; j < 2; j++)
                     in[e + j] = is_there(row, two.term[j])
-                                    ? *reinterpret_cast<const Bits *>(
-                                          place(row, two.term[j]))
+                                    ? __ldg(reinterpret_cast<const Bits *>(
+                                          place(row, two.term[j])))
                                     : 0;
             }
             store_lds(to + piece * operand.pitch + r * 16, in);

@@ -20,14 +20,14 @@
  * k lies at row.at + term.at, in bytes from where the tile's operand begins.
  *
  * The taps of a position that lie in the image are first <= n < end along an
- * axis. A row's word has 0x80 - first in one byte and 0x7f + end in the next,
- * of columns and then of rows; a term's word adds n to the one and takes it
- * from the other. The tap is in the image if bit 7 of all four bytes of the sum
- * is set. If images have no rows, two fields of 16 bits take the bytes' place.
+ * axis. A row's word has 0x7f + first in one byte and 0x80 - end in the next,
+ * of columns and then of rows; a term's word takes n from the one and adds it
+ * to the other. The tap is outside if bit 7 of a byte of the sum is set. If
+ * images have no rows, two fields of 16 bits take the bytes' place.
  */
 struct ConvRow {
     i32 at;
-    u32 inside;
+    u32 outside;
 };
 struct alignas(8) ConvTerm {
     i32 at;
@@ -51,21 +51,21 @@ struct TapWords {
     }
     DEV_MEMBER u32 all_inside() const
     {
-        return mask();
+        return ~mask();
     }
     DEV_MEMBER u32 no_row() const
     {
-        return mask() - most_taps();
+        return ~mask() + most_taps();
     }
     DEV_MEMBER u32 no_term() const
     {
-        return 0 - (most_taps() + 2);
+        return most_taps() + 2;
     }
     DEV_MEMBER u32 term(u32 h, u32 w) const
     {
-        const u32 row = bits == 8 ? (h - (h << 8)) << 16 : 0;
+        const u32 row = bits == 8 ? ((h << 8) - h) << 16 : 0;
 
-        return row + w - (w << bits);
+        return row + (w << bits) - w;
     }
     DEV_MEMBER u32 row(const Axis<i32> &ah, i32 h, const Axis<i32> &aw,
                        i32 w) const
@@ -83,7 +83,7 @@ struct TapWords {
         const i32 end = after >= 0 ? min_of(after / by + 1, most) : 0;
         const u32 half = 1u << (bits - 1);
 
-        return (half - (u32)first) + ((half - 1 + (u32)end) << bits);
+        return half - 1 + (u32)first + ((half - (u32)end) << bits);
     }
 };
 
@@ -97,7 +97,7 @@ enum {
 template <typename T> struct ConvPlan {
     static constexpr u32 row_terms = 32 / sizeof(T); /* of a row of LDS */
     static constexpr u32 log_least_m = 5, most_log_splits = 4;
-    static constexpr u32 most_stages = 3, most_log_blocks = 2;
+    static constexpr u32 most_stages = 3;
     static constexpr u32 lds_nbytes = stages_bytes;
 
     struct Operand {
@@ -250,9 +250,10 @@ template <typename T> struct ConvPlan {
         at.part_tiles = (u32)part_tiles;
         at.tiles = (u32)tiles;
         choose_ways(v, x, w, at);
-        if (!divide_lds(room, at))
-            return never;
-        return cost(v, at);
+
+        const u32 terms = (u32)v.x.c * fullest_h(v) * fullest_w(v);
+
+        return divide_lds(room, terms, at) ? cost(terms, at) : never;
     }
     static DEV_MEMBER void choose_ways(const Conv &v, const T *x, const T *w,
                                        Layout &at)
@@ -324,7 +325,7 @@ template <typename T> struct ConvPlan {
         return whole ? low_bit(steps, x) : 1;
     }
     /* LDS: rows, two stages' terms, and a ring that a tile's sums take over */
-    static DEV_MEMBER bool divide_lds(u32 room, Layout &at)
+    static DEV_MEMBER bool divide_lds(u32 room, u32 terms, Layout &at)
     {
         Operand &a = at.operand[0], &b = at.operand[1];
         const u32 sums = (1u << (at.log_m - 2 + at.log_splits)) *
@@ -333,7 +334,9 @@ template <typename T> struct ConvPlan {
         a.rows_at = 0;
         b.rows_at = (u32)sizeof(ConvRow) << at.log_m;
         at.terms_at = b.rows_at + ((u32)sizeof(ConvRow) << at.log_n);
-        at.log_blocks = max_of(most_log_blocks, at.log_splits);
+        at.log_blocks = max_of(at.log_splits, terms <= row_terms       ? 0u
+                                              : terms <= row_terms * 2 ? 1u
+                                                                       : 2u);
         NO_UNROLL
         for (;; at.log_blocks--) {
             at.ring_at = at.terms_at + 4 * (u32)sizeof(ConvTerm) *
@@ -350,7 +353,7 @@ template <typename T> struct ConvPlan {
         }
     }
     /* In cycles, roughly, as measured on an H200. */
-    static DEV_MEMBER u32 cost(const Conv &v, const Layout &at)
+    static DEV_MEMBER u32 cost(u32 terms, const Layout &at)
     {
         constexpr u32 warp_step = sizeof(T) == 2 ? 17 : 60;
         const u32 warps = blockDim.x / 32 / (at.groups ? 2 : 1);
@@ -359,7 +362,6 @@ template <typename T> struct ConvPlan {
         const u32 steps = (1u << at.log_blocks) >> at.log_splits;
         const u32 stage =
             steps * warps * warp_step + fill + (at.stages == 1 ? 1200 : 200);
-        const u32 terms = (u32)v.x.c * fullest_h(v) * fullest_w(v);
         const u32 stages = div_up(terms, at.stage_terms());
         const u32 beside =
             3000 + (1u << at.log_m << at.log_n << at.log_splits) / 8;

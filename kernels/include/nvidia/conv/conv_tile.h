@@ -204,10 +204,11 @@ template <typename T> struct ConvMmaTile {
             __syncthreads();
         }
     }
-    static DEV_MEMBER void stage_written()
+    DEV_MEMBER void stage_written() const
     {
 #if KPK_WARPGROUPS
-        wgmma_lds_written();
+        if (conv_has_groups<T> && at.groups)
+            wgmma_lds_written();
 #endif
         __syncthreads();
     }
