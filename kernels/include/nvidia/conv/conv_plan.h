@@ -134,7 +134,7 @@ template <typename T> struct ConvPlan {
         T *y;
         /* the tile's part, first channel, position and image */
         Axis<i32> ah, aw;
-        u32 taps, terms, o0, p0, image;
+        u32 taps, terms, turns, o0, p0, image;
     };
 
     /* Offsets in a tile and its operands fit 31 bits, and taps their fields. */

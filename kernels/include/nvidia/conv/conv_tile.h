@@ -51,6 +51,7 @@ template <typename T> struct ConvMmaTile {
         at.aw = at.v.template axis_w<i32>(part - h * across);
         at.taps = (u32)(at.ah.taps * at.aw.taps);
         at.terms = (u32)at.v.x.c * at.taps;
+        at.turns = div_up(at.terms, at.stage_terms()) + at.stages - 1;
         at.o0 = (in_part - turn * at.tiles_o) << at.log_m;
         at.p0 = turn << at.log_n;
         at.image = at.p0 / at.plane;
@@ -167,35 +168,31 @@ template <typename T> struct ConvMmaTile {
      */
     DEV_MEMBER void one_tile() const
     {
-        const u32 ring = (u32)__cvta_generic_to_shared(lds) + at.ring_at;
-        const u32 end = ring + at.stages * at.stage_nbytes;
-        const u32 ahead = at.stages - 1;
-        const u32 turns = div_up(at.terms, at.stage_terms()) + ahead;
-        u32 in = ring, out = ring;
         Sums sums = {};
+        u32 slot = 0;
 
         list_terms(0);
         NO_UNROLL
-        for (u32 turn = 0; turn < turns; turn++) {
-            if (ahead > 0)
+        for (u32 turn = 0; turn < at.turns; turn++) {
+            if (at.stages > 1)
                 wait_for_stage();
             stage_written();
-            fill(turn, in);
-            in = in + at.stage_nbytes == end ? ring : in + at.stage_nbytes;
-            if (ahead == 0) {
+            fill(turn, stage_at(slot));
+            slot = slot + 1 == at.stages ? 0 : slot + 1;
+            if (at.stages == 1) {
                 wait_for_stage();
                 stage_written();
             }
-            if (turn < ahead)
-                continue;
-            if (at.groups)
-                multiply_groups(sums, out);
-            else if (at.operand[1].way == conv_along_rows)
-                multiply<true>(sums, out);
-            else
-                multiply<false>(sums, out);
+            /* the ring is full, and its next slot is the oldest */
+            if (turn + 1 >= at.stages) {
+                if (at.groups)
+                    multiply_groups(sums, stage_at(slot));
+                else if (at.operand[1].way == conv_along_rows)
+                    multiply<true>(sums, stage_at(slot));
+                else
+                    multiply<false>(sums, stage_at(slot));
+            }
             forget_memory();
-            out = out + at.stage_nbytes == end ? ring : out + at.stage_nbytes;
         }
         __syncthreads();
         forget_memory();
@@ -203,6 +200,12 @@ template <typename T> struct ConvMmaTile {
             again(at);
             __syncthreads();
         }
+    }
+    /* the LDS address of a slot of the ring */
+    DEV_MEMBER u32 stage_at(u32 slot) const
+    {
+        return (u32)__cvta_generic_to_shared(lds) + at.ring_at +
+               slot * at.stage_nbytes;
     }
     DEV_MEMBER void stage_written() const
     {
