@@ -135,6 +135,8 @@ template <typename T> struct ConvPlan {
         /* the tile's part, first channel, position and image */
         Axis<i32> ah, aw;
         u32 taps, terms, turns, o0, p0, image;
+        u32 per_taps,
+            per_across; /* Divisor's m of taps, and of a row of them */
     };
 
     /* Offsets in a tile and its operands fit 31 bits, and taps their fields. */
@@ -154,13 +156,14 @@ template <typename T> struct ConvPlan {
                           v.dilation * (v.w.kh * v.x.sh + v.w.kw * v.x.sw);
         const u64 kernel =
             128 * v.w.so + v.x.c * v.w.sc + v.w.kh * v.w.sh + v.w.kw * v.w.sw;
+        const u64 taps = v.w.kh * v.w.kw;
         const u32 most = TapWords(v.flat).most_taps();
 
         return (is_inside(v) ||
                 (fullest_h(v) <= most && fullest_w(v) <= most)) &&
                positions < half / 2 && reach * sizeof(T) < half &&
-               kernel * sizeof(T) < half &&
-               v.x.c * v.w.kh * v.w.kw < half / 2 &&
+               kernel * sizeof(T) < half && v.x.c * taps < half / 2 &&
+               v.x.c * taps * taps < half * 2 &&
                positions * v.w.outputs < 1ull << 40 &&
                v.x.b * v.w.outputs < half;
     }

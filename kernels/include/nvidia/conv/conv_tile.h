@@ -51,6 +51,8 @@ template <typename T> struct ConvMmaTile {
         at.aw = at.v.template axis_w<i32>(part - h * across);
         at.taps = (u32)(at.ah.taps * at.aw.taps);
         at.terms = (u32)at.v.x.c * at.taps;
+        at.per_taps = Divisor(at.taps).m;
+        at.per_across = Divisor((u32)at.aw.taps).m;
         at.turns = div_up(at.terms, at.stage_terms()) + at.stages - 1;
         at.o0 = (in_part - turn * at.tiles_o) << at.log_m;
         at.p0 = turn << at.log_n;
@@ -87,6 +89,11 @@ template <typename T> struct ConvMmaTile {
                                       : words.row(at.ah, h, at.aw, w)};
         }
     }
+    /* as Divisor does; n * d fits 32 bits */
+    static DEV_MEMBER u32 divide_by(u32 n, u32 d, u32 m)
+    {
+        return d > 1 ? (u32)((u64)n * m >> 32) : n;
+    }
     DEV_MEMBER ConvTerm *terms_of(u32 stage, u32 operand) const
     {
         return reinterpret_cast<ConvTerm *>(lds + at.terms_at) +
@@ -104,8 +111,10 @@ template <typename T> struct ConvMmaTile {
 
             if (k < at.terms) {
                 const u32 across = (u32)at.aw.taps;
-                const u32 c = k / at.taps, tap = k - c * at.taps;
-                const u32 h = tap / across, w = tap - h * across;
+                const u32 c = divide_by(k, at.taps, at.per_taps);
+                const u32 tap = k - c * at.taps;
+                const u32 h = divide_by(tap, across, at.per_across);
+                const u32 w = tap - h * across;
 
                 kernel = {(i32)((c * (u32)at.v.w.sc +
                                  (u32)at.ah.element((i32)h) * (u32)at.v.w.sh +
