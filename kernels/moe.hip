@@ -4,6 +4,7 @@
  *   moe_gemm_T, moe_gemm_T_f32 dense experts                moe/moe_gemm.h
  *   moe_gemm_gguf_prefill_T_F experts in GGUF formats, many rows moe/moe_gemm.h
  *   moe_gemm_gguf_F           the same, a token at a time   moe/moe_gemm_gguf.h
+ *   moe_mul_mat_F             the same, many rows times Q8_1 moe/moe_mul_mat.h
  *   moe_topk_T, moe_sort_ids, moe_expert_offsets            moe/route.h
  *
  * T is f16 or bf16, of moe_topk f32 as well. F is a format of GGUF_WEIGHTS in
@@ -16,6 +17,7 @@
 #include "gguf/legacy.h"
 #include "moe/moe_gemm.h"
 #include "moe/moe_gemm_gguf.h"
+#include "moe/moe_mul_mat.h"
 #include "moe/route.h"
 
 #define MOE_SIZES i32 num_experts, i32 topk, i32 size_m, i32 size_n, i32 size_k
@@ -59,9 +61,21 @@ EXPORT_DENSE(bf16_f32, bf16, f32)
     }                                                                          \
     EXPORT_PREFILL(name, F, f16)                                               \
     EXPORT_PREFILL(name, F, bf16)
+#define EXPORT_TILED(name, F, rows, cols, passes)                              \
+    TILED_KERNEL((rows) * (cols))                                              \
+    moe_mul_mat_##name(const void *weights, const void *inputs_q8_1,           \
+                       const i32 *sorted_token_ids, const i32 *expert_offsets, \
+                       f32 *outputs, MOE_SIZES, i32 k_padded)                  \
+    {                                                                          \
+        moe_mul_mat<F, rows, cols, passes>(weights, inputs_q8_1,               \
+                                           sorted_token_ids, expert_offsets,   \
+                                           outputs, MOE_SIZE_ARGS, k_padded);  \
+    }
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
-                      ...)                                                     \
-    EXPORT_EXPERTS(lower, F)
+                      tiled, column, counts, threads, elems, join,             \
+                      row_threads, row_columns, rows, cols, passes)            \
+    EXPORT_EXPERTS(lower, F)                                                   \
+    EXPORT_TILED(lower, tiled, rows, cols, passes)
 GGUF_WEIGHTS(EXPORT_FORMAT)
 
 #define EXPORT_TOPK(T)                                                         \

@@ -47,16 +47,6 @@
 GGUF_WEIGHTS(SIZES_OF_WEIGHTS)
 GGUF_NUMBERS(SIZES_OF_NUMBERS)
 
-/* On CDNA 3 and 4 two waves share a SIMD, so that one multiplies while one
- * waits: each has half of the registers, if it makes no more than 64 results a
- * thread. */
-#if KPK_TILE_RAW
-#define TILED_KERNEL(results)                                                  \
-    extern "C" __global__ __launch_bounds__(128,                               \
-                                            (results) > 64 * 128 ? 1 : 2) void
-#else
-#define TILED_KERNEL(results) RESIDENT_KERNEL(128, 2)
-#endif
 #define EXPORT_TILED(name, F, rows, cols, passes)                              \
     TILED_KERNEL((rows) * (cols))                                              \
     mul_mat_##name(const void *vx, const void *vy, f32 *dst, i32 ncols_x,      \

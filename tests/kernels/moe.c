@@ -231,10 +231,13 @@ static const struct {
     {NEG_EXPERTS, 1, NEG_ROWS, NEG_COLS, -1, ZEROS, "a negative k"},
 };
 
-/* by_rows: a token at a time, else by tiles. `inputs` and `weights` are for k
- * numbers a row. */
+/* how a product takes its input: as numbers, by tiles; as Q8_1, a token at a
+ * time; as Q8_1, by tiles */
+enum way { NUMBERS, ROWS, TILES };
+
+/* `inputs` and `weights` are for k numbers a row. */
 static void check_negative(struct kt *t, enum kt_type out, const void *inputs,
-                           const void *weights, int32_t k, bool by_rows)
+                           const void *weights, int32_t k, enum way way)
 {
     const int32_t sorted[NEG_ROWS] = {2, 0, 3, 1}, ids[NEG_ROWS] = {0, 0, 1, 1};
     const int32_t offsets[NEG_EXPERTS + 1] = {0, 2, 4};
@@ -261,13 +264,17 @@ static void check_negative(struct kt *t, enum kt_type out, const void *inputs,
         if (padded < 0) { /* impossible rows of Q8_1 */
             t->what = "negative padding";
             written = NOTHING;
-            if (!by_rows)
+            if (way == NUMBERS)
                 break;
         }
-        if (!(by_rows
+        if (!(way == ROWS
                   ? kt_launch(t, grid, (const unsigned[3]){32, 4, 1}, 0,
                               KPK_ARGS(weights, inputs, dsorted, dids, none,
                                        dst, experts, topk, m, n, nk, padded))
+              : way == TILES
+                  ? kt_launch(t, grid, (const unsigned[3]){32, 4, 1}, 0,
+                              KPK_ARGS(weights, inputs, dsorted, doffsets, dst,
+                                       experts, topk, m, n, nk, padded))
                   : kt_launch(t, grid, (const unsigned[3]){128, 1, 1}, 0,
                               KPK_ARGS(inputs, weights, dsorted, doffsets, none,
                                        dst, experts, topk, m, n, nk))))
@@ -301,7 +308,7 @@ static void run_dense(struct kt *t, const struct kt_row *row)
                    kt_device(t, inputs_of(t, row->a, (size_t)NEG_ROWS * K, 1),
                              (size_t)NEG_ROWS * K * size, 0),
                    kt_device(t, inputs_of(t, row->a, nw, 2), nw * size, 0), K,
-                   false);
+                   NUMBERS);
 }
 
 /* Blocks of the experts, on the device and in *host. */
@@ -419,17 +426,25 @@ static void run_prefill(struct kt *t, const struct kt_row *row)
     check_negative(
         t, KT_F32,
         kt_device(t, inputs_of(t, row->a, n, 1), n * kt_size(row->a), 0),
-        blocks_of(t, &small, id, &host), (int32_t)small.k, false);
+        blocks_of(t, &small, id, &host), (int32_t)small.k, NUMBERS);
 }
 
-/* a token at a time: against the reference's product with the same blocks */
-static void run_rows(struct kt *t, const struct kt_row *row)
+/* Q8_1: against the reference's product with the same blocks */
+static void run_blocks(struct kt *t, const struct kt_row *row, enum way way)
 {
     const enum gguf_id id = *(const enum gguf_id *)row->detail;
     const struct gguf_format *f = gguf_format_of(id);
 
     for (size_t i = 0; i < NCASES(products); i++) {
-        const struct product_of *c = &products[i];
+        struct product_of weighted = products[i], *c = &weighted;
+
+        if (way == TILES) { /* without weights, and without stray rows */
+            weighted.weighted = weighted.stray = false;
+            weighted.topk = products[i].weighted ? 1 : products[i].topk;
+            weighted.tokens =
+                products[i].tokens * products[i].topk / weighted.topk;
+        }
+
         const struct routed r = route(t, c);
         const size_t padded = round_up(c->k, 512);
         const size_t column = padded / 32 * Q8_1_NBYTES;
@@ -444,9 +459,11 @@ static void run_rows(struct kt *t, const struct kt_row *row)
         kt_fill(KT_F32, x, (size_t)r.inputs * c->k, KT_SMALL, c->k);
         for (uint32_t k = 0; k < r.inputs; k++)
             q8_1_quantize(x + (size_t)k * c->k, c->k, padded, y + k * column);
-        const void *dy = kt_device(t, y, r.inputs * column, 4);
+        const void *dy =
+            kt_device(t, y, r.inputs * column, way == TILES && i % 2 ? 0 : 4);
         const void *sorted = kt_device(t, r.sorted, r.m * 4, 0);
         const void *ids = kt_device(t, r.ids, r.m * 4, 0);
+        const void *offsets = kt_device(t, r.offsets, (c->experts + 1) * 4, 0);
         const void *factors =
             c->weighted ? kt_device(t, r.weights, r.m * 4, 0) : NULL;
         void *dst = kt_device(t, NULL, out * 4, 4);
@@ -457,9 +474,16 @@ static void run_rows(struct kt *t, const struct kt_row *row)
         const unsigned grid[3] = {i % 2 ? (c->n + 3) / 4 : 1,
                                   i % 2 && r.m ? r.m : 1, 1};
 
-        if (!kt_launch(t, grid, (const unsigned[3]){32, 4, 1}, 0,
-                       KPK_ARGS(blocks, dy, sorted, ids, factors, dst, experts,
-                                topk, m, n, k, k_padded)))
+        if (!(way == TILES
+                  ? kt_launch(t,
+                              (const unsigned[3]){c->grid_x, c->grid_y,
+                                                  (unsigned)(1 + i % 3)},
+                              (const unsigned[3]){32, 4, 1}, 0,
+                              KPK_ARGS(blocks, dy, sorted, offsets, dst,
+                                       experts, topk, m, n, k, k_padded))
+                  : kt_launch(t, grid, (const unsigned[3]){32, 4, 1}, 0,
+                              KPK_ARGS(blocks, dy, sorted, ids, factors, dst,
+                                       experts, topk, m, n, k, k_padded))))
             return;
         kt_read(t, got, dst, out * 4);
         for (uint32_t a = 0; a < r.m; a++)
@@ -478,7 +502,7 @@ static void run_rows(struct kt *t, const struct kt_row *row)
                 if (valid) {
                     struct gguf_row w = gguf_row(
                         id, host + ((size_t)r.expert[a] * c->n + b) * row_bytes,
-                        c->k, false);
+                        c->k, way == TILES);
 
                     sum = gguf_product(&w, y + (c->weighted ? a : a / c->topk) *
                                                    column);
@@ -490,7 +514,7 @@ static void run_rows(struct kt *t, const struct kt_row *row)
                            sum.size * fabs(factor) * (nblocks + 8) * 0x1p-22);
             }
     }
-    if (id == GGUF_Q2_K)
+    if (id == GGUF_Q2_K && way == ROWS)
         run_far_expert(t, false);
 
     const struct product_of small = {
@@ -504,7 +528,17 @@ static void run_rows(struct kt *t, const struct kt_row *row)
         q8_1_quantize(x, small.k, small.k, y + i * column);
     }
     check_negative(t, KT_F32, kt_device(t, y, NEG_ROWS * column, 0),
-                   blocks_of(t, &small, id, &host), (int32_t)small.k, true);
+                   blocks_of(t, &small, id, &host), (int32_t)small.k, way);
+}
+
+static void run_rows(struct kt *t, const struct kt_row *row)
+{
+    run_blocks(t, row, ROWS);
+}
+
+static void run_tiles(struct kt *t, const struct kt_row *row)
+{
+    run_blocks(t, row, TILES);
 }
 
 /* ---- moe_topk ---- */
@@ -847,6 +881,8 @@ static void run_offsets(struct kt *t, const struct kt_row *row)
 /* clang-format off */
 #define FORMAT(name, lower, short, id, ...)                                    \
     {"moe_gemm_gguf_" #lower, run_rows, KT_F32, KT_F32,                        \
+     &(const enum gguf_id){GGUF_##id}},                                        \
+    {"moe_mul_mat_" #lower, run_tiles, KT_F32, KT_F32,                         \
      &(const enum gguf_id){GGUF_##id}},                                        \
     {"moe_gemm_gguf_prefill_f16_" #lower, run_prefill, KT_F16, KT_F32,         \
      &(const enum gguf_id){GGUF_##id}},                                        \

@@ -22,8 +22,9 @@ template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
     PartOfRow part[thirds];
     Words<words> in[thirds];
 
+    template <class Chosen>
     DEV_MEMBER RawColumns(const u8 *y, size_t stride, int col0, int ncols,
-                          RowParts parts)
+                          RowParts parts, const Chosen &chosen)
         : base(y + stride * (size_t)col0)
     {
         UNROLL
@@ -31,7 +32,8 @@ template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
             const int c = third(i) / 6;
 
             from[i] =
-                (u32)(min_of(Cut::column(c), ncols - 1 - col0) * (int)stride +
+                (u32)(chosen.from(min_of(Cut::column(c), ncols - 1 - col0)) *
+                          (int)stride +
                       (Cut::is_cut ? 0 : Step::column_block(0, which(i))) *
                           Q8_1::bytes +
                       word(i) * 4);

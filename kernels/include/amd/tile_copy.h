@@ -267,9 +267,11 @@ struct SteppedTile {
     typedef TileCut<Rows, Cols, Parts> Cut;
 
     /* as Tile::run() */
+    template <class Chosen>
     static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
                                int row0, int col0, int nblocks, int x_rows,
-                               int y_cols, size_t y_stride, int dst_stride)
+                               int y_cols, size_t y_stride, int dst_stride,
+                               const Chosen &chosen)
     {
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const RowParts parts = parts_of_row<F, Parts>(nblocks);
@@ -278,7 +280,7 @@ struct SteppedTile {
         TileSteps<F, Cut, Lds, P, Columns, Product> turns{
             {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0,
              parts},
-            {y, y_stride, col0, y_cols, parts},
+            {y, y_stride, col0, y_cols, parts, chosen},
             parts.blocks,
             steps,
             0};
@@ -287,9 +289,11 @@ struct SteppedTile {
             turns.run(lds, product);
         if constexpr (Cut::is_cut)
             store_parts<Cut>(lds, product, dst, row0, col0,
-                             min_of(x_rows, dst_stride), y_cols, dst_stride);
+                             min_of(x_rows, dst_stride), y_cols, dst_stride,
+                             chosen);
         else
-            product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
+            product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride,
+                               chosen);
         if constexpr (Lds::asks_finite)
             return product.all_finite();
         else

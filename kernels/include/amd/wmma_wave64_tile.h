@@ -20,8 +20,9 @@ template <class F, int Rows, int Cols, int Parts = 1> struct WideColumns {
     PartOfRow part[blocks];
     Words<Q8_1::words> in[blocks];
 
+    template <class Chosen>
     DEV_MEMBER WideColumns(const u8 *y, size_t stride, int col0, int ncols,
-                           RowParts parts)
+                           RowParts parts, const Chosen &chosen)
         : base(y + stride * (size_t)col0)
     {
         UNROLL
@@ -29,7 +30,8 @@ template <class F, int Rows, int Cols, int Parts = 1> struct WideColumns {
             const int c = column(p);
 
             from[p] =
-                (u32)(min_of(Cut::column(c), ncols - 1 - col0) * (int)stride +
+                (u32)(chosen.from(min_of(Cut::column(c), ncols - 1 - col0)) *
+                          (int)stride +
                       (Cut::is_cut ? 0 : Step::column_block(0, which())) *
                           Q8_1::bytes);
             part[p] = parts.part(Cut::part_of_column(c), F::elems / 32);

@@ -172,10 +172,13 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
     }
 
     /* Stores the part of the tile that exists. */
+    template <class Columns>
     DEV_MEMBER void store_tile(float *dst, int row0, int col0, int x_rows,
-                               int y_cols, int dst_stride) const
+                               int y_cols, int dst_stride,
+                               const Columns &columns) const
     {
-        if (row0 + Rows <= min_of(x_rows, dst_stride) &&
+        if (Columns::are_neighbours &&
+            row0 + Rows <= min_of(x_rows, dst_stride) &&
             col0 + Cols <= y_cols && dst_stride < 1 << 24) {
             store_all(dst + (size_t)col0 * (size_t)dst_stride + row0,
                       dst_stride);
@@ -184,7 +187,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
         each([&](int r, int c, float sum) {
             r += row0, c += col0;
             if (r < x_rows && r < dst_stride && c < y_cols)
-                dst[(size_t)c * (size_t)dst_stride + (size_t)r] =
+                dst[(size_t)columns.to(c) * (size_t)dst_stride + (size_t)r] =
                     sum * Lds::unit();
         });
     }

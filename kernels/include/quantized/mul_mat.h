@@ -5,6 +5,7 @@
 #include "quantized/dot4_tile.h"
 #include "quantized/few_columns.h"
 #include "quantized/matrix_unit_tile.h"
+#include "quantized/tile_columns.h"
 #if KPK_MFMA
 #include "amd/mfma_tile.h"
 #elif KPK_WMMA_WIDE
@@ -45,13 +46,15 @@ template <class F, int Rows, int Cols, int Parts> struct TileColumns {
     PartOfRow part[blocks];
     Words<Q8_1::words> in[blocks];
 
+    template <class Chosen>
     DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols,
-                           RowParts parts)
+                           RowParts parts, const Chosen &chosen)
     {
         UNROLL
         for (int p = 0; p < blocks; p++) {
             col[p] =
-                y + stride * min_of(col0 + Cut::column(column(p)), ncols - 1);
+                y + stride * chosen.from(min_of(col0 + Cut::column(column(p)),
+                                                ncols - 1));
             part[p] = parts.part(Cut::part_of_column(column(p)), F::elems / 32);
         }
     }
@@ -198,9 +201,11 @@ template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
 
     /* makes the tile with first result (row0, col0); with TileLds::asks_finite
      * returns whether this thread's results are finite */
+    template <class Chosen>
     static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
                                int row0, int col0, int nblocks, int x_rows,
-                               int y_cols, size_t y_stride, int dst_stride)
+                               int y_cols, size_t y_stride, int dst_stride,
+                               const Chosen &chosen)
     {
         const int tid = tile_thread();
         const size_t row_bytes = (size_t)nblocks * F::bytes;
@@ -209,7 +214,7 @@ template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
         const u8 *from = x + row_bytes * (size_t)row0;
         u32 row[pieces]; /* bytes; 128 rows have less than 2^32 */
         TileColumns<F, Rows, Cols, Parts> columns(y, y_stride, col0, y_cols,
-                                                  parts);
+                                                  parts, chosen);
         TileProduct<F, Rows, Cols, Parts> product(tid);
         Incoming in;
 
@@ -244,14 +249,16 @@ template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
 
         if constexpr (Cut::is_cut)
             store_parts<Cut>(lds, product, dst, row0, col0,
-                             min_of(x_rows, dst_stride), y_cols, dst_stride);
+                             min_of(x_rows, dst_stride), y_cols, dst_stride,
+                             chosen);
         else
             product.each([&](int r, int c, float sum) {
                 r += row0, c += col0;
                 if constexpr (Lds::step_biases)
                     sum *= Lds::unit();
                 if (r < x_rows && r < dst_stride && c < y_cols)
-                    dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum;
+                    dst[(size_t)chosen.to(c) * (size_t)dst_stride + (size_t)r] =
+                        sum;
             });
         if constexpr (Lds::asks_finite)
             return product.all_finite();
@@ -296,18 +303,20 @@ DEV bool has_fine_tile(const void *x, const void *y, size_t y_stride)
 }
 
 /* The arguments of a kernel, and the tile that a workgroup makes of them. */
-struct MatMul {
+template <class Columns> struct MatMul {
     const u8 *x, *y;
     float *dst; /* [column, row] */
     int nblocks, nrows, ncols, dst_stride;
     size_t y_stride; /* bytes from column to column */
     int row0, col0, rows;
+    Columns columns;
 };
 
 /* Cols / Passes columns at a time; P: of x. Whether this thread's results are
  * finite. */
-template <class F, int Rows, int Cols, int Passes, BlockPlace P>
-DEV bool mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
+template <class F, int Rows, int Cols, int Passes, BlockPlace P, class Columns>
+DEV bool mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds,
+                       const MatMul<Columns> &m)
 {
     bool finite = true;
 
@@ -318,7 +327,7 @@ DEV bool mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
         if (col0 < m.ncols)
             finite &= TileWay<F>::template Of<Rows, Cols / Passes, P, 1>::run(
                 lds, m.x, m.y, m.dst, m.row0, col0, m.nblocks, m.nrows, m.ncols,
-                m.y_stride, m.dst_stride);
+                m.y_stride, m.dst_stride, m.columns);
     }
     return finite;
 }
@@ -344,8 +353,9 @@ template <class F> DEV bool all_are_finite(u32 *words, bool finite)
 /* makes the tile; false if a result is not finite */
 #if KPK_SM >= 90
 /* Bulk's tiles, one after the other, of m.rows rows and up to `cols` columns */
-template <class Bulk, class F>
-DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul &m, int cols)
+template <class Bulk, class F, class Columns>
+DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul<Columns> &m,
+                      int cols)
 {
     const size_t row_bytes = (size_t)m.nblocks * F::bytes;
     const int row_end = min_of(m.row0 + m.rows, m.nrows);
@@ -362,7 +372,8 @@ DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul &m, int cols)
                            m.y_stride,
                            col0,
                            m.ncols,
-                           m.nblocks * (F::elems / 32)};
+                           m.nblocks * (F::elems / 32),
+                           m.columns};
 
         done = tile.run(lds, m.dst, m.dst_stride, done, finite);
         col0 += Bulk::cols_of_tile;
@@ -371,19 +382,21 @@ DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul &m, int cols)
             row0 += Bulk::rows_of_tile;
         }
     }
+    if (!Columns::are_neighbours)
+        Bulk::end(lds); /* the workgroup goes on with other tiles */
     return finite;
 }
 
-template <class F, int Rows, int Cols, int Passes>
-DEV bool mat_mul_tile(const MatMul &m)
+template <class F, int Rows, int Cols, int Passes, class Columns>
+DEV bool mat_mul_tile(const MatMul<Columns> &m)
 {
     /* one pass of few columns, or two where all take 128 */
     constexpr int each = Cols / Passes;
     constexpr int most_few = few_tile_cols * (each > 64 ? 2 : 1);
-    typedef TileBulk<F, Rows, each> All;
-    typedef TileBulk<F, Rows, few_tile_cols> Few;
-    typedef TileBulk<F, GGUF_FINE_ROWS, 64, 4> FineAll;
-    typedef TileBulk<F, GGUF_FINE_ROWS, few_tile_cols, 4> FineFew;
+    typedef TileBulk<F, Rows, each, Columns> All;
+    typedef TileBulk<F, Rows, few_tile_cols, Columns> Few;
+    typedef TileBulk<F, GGUF_FINE_ROWS, 64, Columns, 4> FineAll;
+    typedef TileBulk<F, GGUF_FINE_ROWS, few_tile_cols, Columns, 4> FineFew;
     __shared__ union {
         typename All::Lds all;
         typename Few::Lds few;
@@ -408,8 +421,8 @@ DEV bool mat_mul_tile(const MatMul &m)
     return all_are_finite<F>(lds.steps.x, finite);
 }
 #elif KPK_NVIDIA
-template <class F, int Rows, int Cols, int Passes>
-DEV bool mat_mul_tile(const MatMul &m)
+template <class F, int Rows, int Cols, int Passes, class Columns>
+DEV bool mat_mul_tile(const MatMul<Columns> &m)
 {
     __shared__ TileLds<F, Rows, Cols / Passes> lds;
     bool finite = true;
@@ -421,8 +434,8 @@ DEV bool mat_mul_tile(const MatMul &m)
     return all_are_finite<F>(lds.x, finite);
 }
 #else
-template <class F, int Rows, int Cols, int Passes>
-DEV bool mat_mul_tile(const MatMul &m)
+template <class F, int Rows, int Cols, int Passes, class Columns>
+DEV bool mat_mul_tile(const MatMul<Columns> &m)
 {
     constexpr int parts = GGUF_FEW_PARTS, few = GGUF_FEW_COLUMNS;
     typedef TileWay<F> Way;
@@ -444,11 +457,11 @@ DEV bool mat_mul_tile(const MatMul &m)
          * tile is compiled once */
         NO_UNROLL
         while (row0 < row_end && col0 < col_end) {
-            finite &=
-                Way::template Of<Rows, few * parts, BlockPlace::aligned,
-                                 parts>::run(lds.few_columns, m.x, m.y, m.dst,
-                                             row0, col0, m.nblocks, m.nrows,
-                                             m.ncols, m.y_stride, m.dst_stride);
+            finite &= Way::template Of<Rows, few * parts, BlockPlace::aligned,
+                                       parts>::run(lds.few_columns, m.x, m.y,
+                                                   m.dst, row0, col0, m.nblocks,
+                                                   m.nrows, m.ncols, m.y_stride,
+                                                   m.dst_stride, m.columns);
             if (m.rows == Rows)
                 row0 += Rows / parts;
             else
@@ -464,7 +477,8 @@ DEV bool mat_mul_tile(const MatMul &m)
  * (chunk_dot.h), 32 threads a result. The others are infinite or no numbers
  * because a weight or a scale is.
  */
-template <class F, int Cols> DEV void redo_columns(const MatMul &m)
+template <class F, int Cols, class Columns>
+DEV void redo_columns(const MatMul<Columns> &m)
 {
     const size_t row_bytes = (size_t)m.nblocks * F::bytes;
     const int rows = min_of(min_of(m.nrows, m.dst_stride) - m.row0, m.rows);
@@ -472,9 +486,9 @@ template <class F, int Cols> DEV void redo_columns(const MatMul &m)
 
     NO_UNROLL
     for (int col = m.col0 + (int)threadIdx.y; col < end; col += 4) {
-        const u8 *y = m.y + (size_t)col * m.y_stride;
-        float *dst =
-            m.dst + (size_t)col * (size_t)m.dst_stride + (size_t)m.row0;
+        const u8 *y = m.y + (size_t)m.columns.from(col) * m.y_stride;
+        float *dst = m.dst + (size_t)m.columns.to(col) * (size_t)m.dst_stride +
+                     (size_t)m.row0;
 
         if (!has_large_sums(y, (u32)m.nblocks * (F::elems / Q8_1::elems)))
             continue;
@@ -487,6 +501,36 @@ template <class F, int Cols> DEV void redo_columns(const MatMul &m)
                 dst[r] = sum;
         }
     }
+}
+
+/*
+ * An exported kernel. On CDNA 3 and 4 two waves share a SIMD, so that one
+ * multiplies while one waits: each has half of the registers, if it makes no
+ * more than 64 results a thread.
+ */
+#if KPK_TILE_RAW
+#define TILED_KERNEL(results)                                                  \
+    extern "C" __global__ __launch_bounds__(128,                               \
+                                            (results) > 64 * 128 ? 1 : 2) void
+#elif KPK_NVIDIA
+#define TILED_KERNEL(results)                                                  \
+    extern "C" __global__ __launch_bounds__(128, 2) void
+#else
+#define TILED_KERNEL(results) KERNEL_UP_TO(128)
+#endif
+
+/* Makes the tile as a format wants it made. */
+template <class F, int Rows, int Cols, int Passes, class Columns>
+DEV void mat_mul_whole_tile(const MatMul<Columns> &m)
+{
+    typedef typename TileWay<F>::Form Form;
+    /* raw tiles have registers for 128 results a thread */
+    constexpr int passes = tile_is_raw<F> ? 1 : Passes;
+    const bool finite = mat_mul_tile<Form, Rows, Cols, passes>(m);
+
+    if constexpr (F::tile_bias == Bias::stored_sum)
+        if (!finite)
+            redo_columns<F, Cols>(m);
 }
 
 /*
@@ -509,28 +553,19 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                          (i32)gridDim.x >= (nrows_x + fine - 1) / fine &&
                          has_fine_tile<F>(vx, vy, y_stride);
     const int rows = is_fine ? fine : Rows;
-    const MatMul m = {static_cast<const u8 *>(vx),
-                      static_cast<const u8 *>(vy),
-                      dst,
-                      ncols_x / F::elems,
-                      nrows_x,
-                      ncols_y,
-                      nrows_dst,
-                      y_stride,
-                      (int)blockIdx.x * rows,
-                      (int)blockIdx.y * Cols,
-                      rows};
+    const MatMul<AllColumns> m = {static_cast<const u8 *>(vx),
+                                  static_cast<const u8 *>(vy),
+                                  dst,
+                                  ncols_x / F::elems,
+                                  nrows_x,
+                                  ncols_y,
+                                  nrows_dst,
+                                  y_stride,
+                                  (int)blockIdx.x * rows,
+                                  (int)blockIdx.y * Cols,
+                                  rows,
+                                  {}};
 
-    typedef typename TileWay<F>::Form Form;
-    /* raw tiles have registers for 128 results a thread */
-    constexpr int passes = tile_is_raw<F> ? 1 : Passes;
-
-    if (m.row0 >= nrows_x || m.col0 >= ncols_y)
-        return;
-
-    const bool finite = mat_mul_tile<Form, Rows, Cols, passes>(m);
-
-    if constexpr (F::tile_bias == Bias::stored_sum)
-        if (!finite)
-            redo_columns<F, Cols>(m);
+    if (m.row0 < nrows_x && m.col0 < ncols_y)
+        mat_mul_whole_tile<F, Rows, Cols, Passes>(m);
 }

@@ -431,9 +431,10 @@ DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
  * Adds the parts' sums and stores the part of the tile that exists, of the
  * matrix's x_rows rows and y_cols columns. Overwrites lds.
  */
-template <class Cut, class Lds, class Product>
+template <class Cut, class Lds, class Product, class Columns>
 DEV void store_parts(Lds &lds, const Product &product, float *dst, int row0,
-                     int col0, int x_rows, int y_cols, int dst_stride)
+                     int col0, int x_rows, int y_cols, int dst_stride,
+                     const Columns &columns)
 {
     constexpr int results = Cut::rows * Cut::cols;
     float *sums = reinterpret_cast<float *>(&lds);
@@ -454,7 +455,8 @@ DEV void store_parts(Lds &lds, const Product &product, float *dst, int row0,
         for (int p = 0; p < Cut::parts; p++)
             sum += sums[p * results + i];
         if (r < x_rows && c < y_cols)
-            dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum * Lds::unit();
+            dst[(size_t)columns.to(c) * (size_t)dst_stride + (size_t)r] =
+                sum * Lds::unit();
     }
     __syncthreads();
 }

@@ -80,6 +80,13 @@ DEV void barrier_wait(u64 *barrier, u32 phase)
     barrier_wait(lds_address(barrier), phase);
 }
 
+/* ends the barrier: its memory may be used again */
+DEV void barrier_end(u64 *barrier)
+{
+    asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(lds_address(barrier))
+                 : "memory");
+}
+
 /* True in one lane; the whole warp asks. The compiler then knows that what
  * follows runs once, and a copy takes its operands without a loop over lanes.
  */

@@ -24,9 +24,10 @@ template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
     __attribute__((aligned(16))) u8 y[Cols * y_stride];
 };
 
-template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
+template <class F, int Rows, int Cols, class Columns, int Split = 1>
+struct TileBulk {
     static constexpr int rows_of_tile = Rows, cols_of_tile = Cols;
-    static constexpr int lds_nbytes = 48 * 1024 - 64;
+    static constexpr int lds_nbytes = 48 * 1024 - 64 - Columns::lds_nbytes;
     static constexpr int wanted = Split > 1 || Cols <= few_tile_cols ? 2 : 1;
     template <int Blocks>
     static constexpr bool fits =
@@ -64,6 +65,7 @@ template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
     const u8 *y; /* aligned to 16, and column_bytes too */
     size_t column_bytes;
     int col0, ncols, nblocks; /* Q8_1 blocks of a row */
+    Columns columns;
 
     /* brings a stage to LDS, each warp its part */
     DEV_MEMBER void copy_stage(Stage &lds, u64 *arrived, int stage) const
@@ -82,14 +84,20 @@ template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
             return;
         }
 
-        const u8 *column =
-            y + (size_t)(col0 + first) * column_bytes + (size_t)stage * y_bytes;
+        const auto column = [&](int c) {
+            return y + (size_t)columns.from(col0 + first + c) * column_bytes +
+                   (size_t)stage * y_bytes;
+        };
+        const u8 *from = column(0);
         const u32 x_total = rows.template copy<each_rows>(
             arrived, lds.x, warp * each_rows, stage, x_size);
 
-        _Pragma("unroll 8") for (int c = 0; c < cols;
-                                 c++, column += column_bytes)
-            bulk_copy(arrived, lds.y + (first + c) * y_stride, column, y_size);
+        _Pragma("unroll 8") for (int c = 0; c < cols; c++, from += column_bytes)
+        {
+            if (!Columns::are_neighbours)
+                from = column(c);
+            bulk_copy(arrived, lds.y + (first + c) * y_stride, from, y_size);
+        }
         barrier_expect(arrived, x_total + (cols > 0 ? (u32)cols * y_size : 0));
     }
 
@@ -158,6 +166,17 @@ template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
         __syncthreads();
     }
 
+    static DEV_MEMBER void end(Lds &lds)
+    {
+        __syncthreads();
+        if (threadIdx.x == 0 && threadIdx.y == 0) {
+            UNROLL
+            for (int i = 0; i < slots; i++)
+                barrier_end(&lds.arrived[i]);
+        }
+        __syncthreads();
+    }
+
     /*
      * dst[col * dst_stride + row] for the tile. `done` counts the stages that
      * went through this LDS before; returns the new count. `finite` stays true
@@ -214,7 +233,8 @@ template <class F, int Rows, int Cols, int Split = 1> struct TileBulk {
                 if ((Split > 1 && i % Split != (int)threadIdx.y) ||
                     row >= rows.nrows || col >= ncols)
                     continue;
-                dst[(size_t)col * (size_t)dst_stride + (size_t)row] = sum;
+                dst[(size_t)columns.to(col) * (size_t)dst_stride +
+                    (size_t)row] = sum;
                 if constexpr (F::tile_bias == Bias::stored_sum)
                     zeros = fmaf(sum, 0.0f, zeros);
             }
