@@ -2,12 +2,12 @@
  * quantized.csv.c - prints quantized.csv: the launch shapes of quantized.hip
  *
  * Launch shapes are the callers', and the kernels count on them; on sm_90
- * products of many rows with one Q8_1 column have compact grids, except q8_0's.
- * A kernel's first row that fits is taken (kpk_kernel_shape() in kpack.h).
- * grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops over the
- * rest. Experts take batch as columns, and grid.z = topk besides. On AMD's GPUs
- * and on sm_90 few columns of mul_mat_F have grids with more workgroups
- * (mul_mat.h).
+ * products of many rows with one Q8_1 column have compact grids, except q8_0's,
+ * and so have products of experts. A kernel's first row that fits is taken
+ * (kpk_kernel_shape() in kpack.h). grid_y_each 0: one row of blocks;
+ * grid_y_loops: the kernel loops over the rest. Experts take batch as columns,
+ * and grid.z = topk besides. On AMD's GPUs and on sm_90 few columns of mul_mat_F
+ * have grids with more workgroups (mul_mat.h).
  */
 #include "gguf/formats.h"
 #include "quantized/few_columns.h"
@@ -49,6 +49,9 @@ static const char text[] =
     "mul_mat_vec_*_cuda3,,32,4,rows,2,0,0,none,0,0,0\n"
     "mul_mat_vec_*_cuda4,,32,4,rows,2,0,0,none,0,0,0\n"
     "mul_mat_vec_*,,32,2,rows,2,0,0,none,0,0,0\n"
+    /* a workgroup for each row of each expert takes longer to start than to
+     * read them */
+    "indexed_moe_forward_*,sm_90,32,4,rows,8,1,0,batch,1,0,0\n"
     "indexed_moe_forward_*,,32,4,rows,1,0,0,batch,1,0,0\n";
 
 static const struct tile {
