@@ -12,12 +12,14 @@
  *   ggml_copy_A_B, ggml_repeat_T any layout to any other        copy.h
  *   ggml_get_rows_F, ggml_set_rows_F_T
  *                                rows by ids, also of blocks    rows.h
- *   ggml_{norm,rms_norm,l2_norm,sum_rows,cumsum,argmax}_f32, ggml_soft_max_M
+ *   ggml_{norm,rms_norm,l2_norm,sum_rows,cumsum,argmax}_f32, ggml_soft_max_M,
+ *   ggml_soft_max_{part,join}_M
  *                                rows; M is the mask's type     strided_norm.h
  *   ggml_alibi_slopes_f32        of [heads] heads               strided_norm.h
  *   ggml_rope_T                  rotary embedding               strided_rope.h
  *   ggml_rope_table_f32          its cosines and sines          strided_rope.h
- *   ggml_heads_to_cache_f32      Q, K and V before attention  heads_to_cache.h
+ *   ggml_heads_to_cache_f32, ggml_norm_heads_to_cache_f32
+ *                                Q, K and V before attention  heads_to_cache.h
  *   ggml_choose_experts_f32, ggml_add_up_experts_f32
  *                                mixtures of experts            mixture.h
  *   ggml_mul_mat_F_T             products of strided matrices   product.h
@@ -228,6 +230,21 @@ KERNEL ggml_argmax_f32(kpk_ggml_tensor x, kpk_ggml_tensor out)
                              f32 max_bias)                                     \
     {                                                                          \
         ggml_soft_max<M>(x, mask, sinks, out, scale, max_bias);                \
+    }                                                                          \
+    KERNEL_UP_TO(256)                                                          \
+    ggml_soft_max_part_##M(kpk_ggml_tensor x, kpk_ggml_tensor mask, f32 *sums, \
+                           u32 parts, f32 scale, f32 max_bias)                 \
+    {                                                                          \
+        ggml_soft_max_part<M>(x, mask, sums, parts, scale, max_bias);          \
+    }                                                                          \
+    KERNEL_UP_TO(256)                                                          \
+    ggml_soft_max_join_##M(kpk_ggml_tensor x, kpk_ggml_tensor mask,            \
+                           const f32 *sinks, kpk_ggml_tensor out,              \
+                           const f32 *sums, u32 parts, f32 scale,              \
+                           f32 max_bias)                                       \
+    {                                                                          \
+        ggml_soft_max_join<M>(x, mask, sinks, out, sums, parts, scale,         \
+                              max_bias);                                       \
     }
 EXPORT_SOFT_MAX(f32)
 EXPORT_SOFT_MAX(f16)
@@ -259,6 +276,14 @@ ggml_heads_to_cache_f32(kpk_ggml_heads heads, const f32 *table,
                         kpk_ggml_rope how)
 {
     ggml_heads_to_cache(heads, table, how);
+}
+
+KERNEL_UP_TO(256)
+ggml_norm_heads_to_cache_f32(kpk_ggml_heads heads, const f32 *q_weights,
+                             const f32 *k_weights, f32 eps, const f32 *table,
+                             kpk_ggml_rope how)
+{
+    ggml_norm_heads_to_cache(heads, q_weights, k_weights, eps, table, how);
 }
 
 KERNEL ggml_choose_experts_f32(kpk_ggml_tensor logits, kpk_ggml_tensor ids,

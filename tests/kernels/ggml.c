@@ -99,6 +99,10 @@ static const struct kt_row rows[] = {
     {"ggml_upscale_bicubic_f32", ggml_run_upscale, KT_F32, KT_F32, NULL},
     {"ggml_soft_max_f32", ggml_run_soft_max, KT_F32, KT_F32, NULL},
     {"ggml_soft_max_f16", ggml_run_soft_max, KT_F16, KT_F32, NULL},
+    {"ggml_soft_max_part_f32", ggml_run_soft_max_part, KT_F32, KT_F32, NULL},
+    {"ggml_soft_max_part_f16", ggml_run_soft_max_part, KT_F16, KT_F32, NULL},
+    {"ggml_soft_max_join_f32", ggml_run_soft_max_join, KT_F32, KT_F32, NULL},
+    {"ggml_soft_max_join_f16", ggml_run_soft_max_join, KT_F16, KT_F32, NULL},
     {"ggml_alibi_slopes_f32", ggml_run_slopes, KT_F32, KT_F32, NULL},
     PRODUCTS("f32", KT_F32) PRODUCTS("f16", KT_F16) PRODUCTS("bf16", KT_BF16)
     GGUF_WEIGHTS(BLOCK_PRODUCT)
@@ -106,6 +110,8 @@ static const struct kt_row rows[] = {
     {"ggml_rope_f16", ggml_run_rope, KT_F16, KT_F16, NULL},
     {"ggml_rope_table_f32", ggml_run_rope_table, KT_F32, KT_F32, NULL},
     {"ggml_heads_to_cache_f32", ggml_run_heads, KT_F32, KT_F16, NULL},
+    {"ggml_norm_heads_to_cache_f32", ggml_run_normed_heads, KT_F32, KT_F16,
+     NULL},
     {"ggml_choose_experts_f32", ggml_run_choose_experts, KT_F32, KT_I32, NULL},
     {"ggml_add_up_experts_f32", ggml_run_add_up_experts, KT_F32, KT_F32, NULL},
 };

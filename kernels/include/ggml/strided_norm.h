@@ -15,6 +15,9 @@
  *              mask has [columns, rows of a head, heads, sequences] and is
  *              repeated from dimension 2 on. The slope is 1 if max_bias is 0,
  *              else the head's, as ALiBi has it ("Train Short, Test Long")
+ *   soft_max_part, soft_max_join
+ *              the same of a long row by `parts` blocks, neighbours in the
+ * grid, in two launches: [rows, parts] tops and sums lie between them
  *
  * A row's result may lie where the row does.
  */
@@ -132,39 +135,164 @@ DEV f32 slope_of(u32 head, u32 heads, f32 max_bias)
                : exp2f(per_head * 0.5f * (f32)(2 * (head - whole) + 1));
 }
 
-/* M is the mask's type */
+/* A row's scores; M is the mask's type. */
+template <typename M> struct Scores {
+    const Row<const f32> from;
+    const Row<const M> more;
+    const bool masked;
+    const f32 scale, slope;
+
+    DEV_MEMBER Scores(const Tensor &x, const Tensor &mask, const Place &p,
+                      f32 factor, f32 max_bias)
+        : from(x, p), more(mask, mask.data ? repeated(p, mask.ne) : p),
+          masked(mask.data != nullptr), scale(factor),
+          slope(max_bias > 0 ? slope_of(p.i[2], x.ne[2], max_bias) : 1.0f)
+    {
+    }
+    DEV_MEMBER f32 operator()(u32 c) const
+    {
+        const f32 v = from[c] * scale;
+
+        return masked ? v + slope * convert<f32>(more[c]) : v;
+    }
+};
+
+/*
+ * A thread's scores of columns first .. end - 1. Up to `held` of them stay in
+ * registers, so a row is read once; more are read again.
+ */
+template <typename M> struct HeldScores {
+    static constexpr u32 held = 16;
+    const Scores<M> &score;
+    const BlockRow &row;
+    u32 first, end;
+    bool fits;
+    f32 v[held];
+
+    DEV_MEMBER HeldScores(const Scores<M> &s, const BlockRow &r, u32 a, u32 b)
+        : score(s), row(r), first(a), end(b), fits(b - a <= held * r.t.size)
+    {
+        if (fits)
+            each([&](u32 c, f32 &mine) { mine = score(c); });
+    }
+    /* fn(column, score), whose changes stay if the scores fit */
+    template <class Fn> DEV_MEMBER void each(Fn fn)
+    {
+        if (fits) {
+            UNROLL
+            for (u32 i = 0; i < held; i++) {
+                const u32 c = first + i * row.t.size + row.t.rank;
+
+                if (c < end)
+                    fn(c, v[i]);
+            }
+            return;
+        }
+        NO_UNROLL
+        for (u32 c = first + row.t.rank; c < end; c += row.t.size) {
+            f32 one = score(c);
+
+            fn(c, one);
+        }
+    }
+};
+
 template <typename M>
 DEV void ggml_soft_max(const Tensor &x, const Tensor &mask, const f32 *sinks,
                        const Tensor &out, f32 scale, f32 max_bias)
 {
     BLOCK_SCRATCH(f32, scratch);
     const Place p = place_of<1>((u32)blockIdx.x, out.ne);
-    const Row<const f32> from(x, p);
     const Row<f32> to(out, p);
-    const Row<const M> more(mask, mask.data ? repeated(p, mask.ne) : p);
-    const u32 n = x.ne[0], head = p.i[2];
-    const f32 slope = max_bias > 0 ? slope_of(head, x.ne[2], max_bias) : 1.0f;
-    const auto score = [&](u32 c) {
-        const f32 v = from[c] * scale;
-
-        return mask.data ? v + slope * convert<f32>(more[c]) : v;
-    };
+    const Scores<M> score(x, mask, p, scale, max_bias);
     BlockRow row(scratch);
-    f32 top = sinks ? sinks[head] : -infinity<f32>();
+    HeldScores<M> scores(score, row, 0, x.ne[0]);
+    f32 top = sinks ? sinks[p.i[2]] : -infinity<f32>(), sum = 0;
 
-    row.each(n, [&](u32 c) { top = max_number(top, score(c)); });
+    scores.each([&](u32, f32 &v) { top = max_number(top, v); });
     top = row.reduce(top, larger());
+    scores.each([&](u32 c, f32 &v) {
+        v = exponential(v - top);
+        sum += v;
+        if (!scores.fits)
+            to[c] = v;
+    });
+    sum = row.reduce(sum, plus());
+    if (sinks)
+        sum += exponential(sinks[p.i[2]] - top);
+    const f32 factor = 1.0f / sum;
 
-    f32 sum = row.sum(n, [&](u32 c) {
-        const f32 e = exponential(score(c) - top);
+    if (scores.fits)
+        scores.each([&](u32 c, f32 &v) { to[c] = v * factor; });
+    else
+        row.each(x.ne[0], [&](u32 c) { to[c] *= factor; });
+}
 
-        to[c] = e;
-        return e;
+/* A block's part of a row: columns first .. end - 1. */
+struct RowPart {
+    u32 row, first, end;
+
+    DEV_MEMBER RowPart(u32 parts, u32 n)
+    {
+        const u32 each = div_up(n, parts);
+
+        row = divide_uniform((u32)blockIdx.x, parts);
+        first = min_of(((u32)blockIdx.x - row * parts) * each, n);
+        end = min_of(first + each, n);
+    }
+};
+
+/* sums [rows, parts, 2]: a part's greatest score, and the sum by it; 0 if it
+ * has none but -infinity */
+template <typename M>
+DEV void ggml_soft_max_part(const Tensor &x, const Tensor &mask, f32 *sums,
+                            u32 parts, f32 scale, f32 max_bias)
+{
+    BLOCK_SCRATCH(f32, scratch);
+    const RowPart part(parts, x.ne[0]);
+    const Scores<M> score(x, mask, place_of<1>(part.row, x.ne), scale,
+                          max_bias);
+    BlockRow row(scratch);
+    HeldScores<M> scores(score, row, part.first, part.end);
+    f32 top = -infinity<f32>(), sum = 0;
+
+    scores.each([&](u32, f32 &v) { top = max_number(top, v); });
+    top = row.reduce(top, larger());
+    scores.each([&](u32, f32 &v) {
+        sum += v == -infinity<f32>() ? 0.0f : exponential(v - top);
+    });
+    sum = row.reduce(sum, plus());
+    if (threadIdx.x == 0)
+        store_pack<2>(sums + 2 * (u64)blockIdx.x, Pack<f32, 2>{{top, sum}});
+}
+
+template <typename M>
+DEV void ggml_soft_max_join(const Tensor &x, const Tensor &mask,
+                            const f32 *sinks, const Tensor &out,
+                            const f32 *sums, u32 parts, f32 scale, f32 max_bias)
+{
+    BLOCK_SCRATCH(f32, scratch);
+    const RowPart part(parts, x.ne[0]);
+    const Place p = place_of<1>(part.row, x.ne);
+    const Row<f32> to(out, p);
+    const Scores<M> score(x, mask, p, scale, max_bias);
+    BlockRow row(scratch);
+    f32 top = sinks ? sinks[p.i[2]] : -infinity<f32>();
+
+    sums += 2 * (u64)part.row * parts;
+    row.each(parts, [&](u32 i) { top = max_number(top, sums[2 * i]); });
+    top = row.reduce(top, larger());
+    f32 sum = row.sum(parts, [&](u32 i) {
+        return sums[2 * i + 1] * exponential(sums[2 * i] - top);
     });
 
     if (sinks)
-        sum += exponential(sinks[head] - top);
+        sum += exponential(sinks[p.i[2]] - top);
     const f32 factor = 1.0f / sum;
 
-    row.each(n, [&](u32 c) { to[c] *= factor; });
+    row.each(part.end - part.first, [&](u32 i) {
+        const u32 c = part.first + i;
+
+        to[c] = exponential(score(c) - top) * factor;
+    });
 }

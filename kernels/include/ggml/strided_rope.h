@@ -47,8 +47,7 @@ struct Turn {
 
     /* What becomes of them in x, a row of n; the second one may lie behind it.
      */
-    template <typename T>
-    DEV_MEMBER Pack<f32, 2> of(const Row<const T> &x, u32 n) const
+    template <class X> DEV_MEMBER Pack<f32, 2> of(const X &x, u32 n) const
     {
         const f32 a = convert<f32>(x[c[0]]);
         const f32 b = c[1] < n ? convert<f32>(x[c[1]]) : 0;

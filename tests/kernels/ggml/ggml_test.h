@@ -73,9 +73,12 @@ void ggml_run_pool(struct kt *t, const struct kt_row *row);
 void ggml_run_conv_transpose(struct kt *t, const struct kt_row *row);
 void ggml_run_upscale(struct kt *t, const struct kt_row *row);
 void ggml_run_soft_max(struct kt *t, const struct kt_row *row);
+void ggml_run_soft_max_part(struct kt *t, const struct kt_row *row);
+void ggml_run_soft_max_join(struct kt *t, const struct kt_row *row);
 void ggml_run_rope(struct kt *t, const struct kt_row *row);
 void ggml_run_rope_table(struct kt *t, const struct kt_row *row);
 void ggml_run_heads(struct kt *t, const struct kt_row *row);
+void ggml_run_normed_heads(struct kt *t, const struct kt_row *row);
 void ggml_run_choose_experts(struct kt *t, const struct kt_row *row);
 void ggml_run_add_up_experts(struct kt *t, const struct kt_row *row);
 

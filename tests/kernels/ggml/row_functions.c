@@ -151,7 +151,29 @@ static const struct soft_max_case {
     {{1025, 2, 2, 1}, {0}, DENSE, DENSE, true, false, 2, 0, 1024},
 };
 
-void ggml_run_soft_max(struct kt *t, const struct kt_row *row)
+/* A row in one launch, or in two: its parts' tops and sums, and the rest. */
+enum turn { WHOLE, PART, JOIN };
+enum { PARTS = 3 };
+
+/* The tops and sums of the parts of a row of scores. */
+static void sums_of_parts(const kt_real *scores, size_t n, float *sums,
+                          kt_real *want)
+{
+    const size_t each = (n + PARTS - 1) / PARTS;
+
+    for (size_t p = 0; p < PARTS; p++) {
+        kt_real top = -INFINITY, sum = 0;
+
+        for (size_t i = p * each; i < n && i < (p + 1) * each; i++)
+            top = fmaxl(top, scores[i]);
+        for (size_t i = p * each; i < n && i < (p + 1) * each; i++)
+            sum += isinf(scores[i]) ? 0 : expl(scores[i] - top);
+        sums[2 * p] = (float)(want[2 * p] = top);
+        sums[2 * p + 1] = (float)(want[2 * p + 1] = sum);
+    }
+}
+
+static void run_soft_max(struct kt *t, const struct kt_row *row, enum turn turn)
 {
     for (size_t k = 0; k < NCASES(soft_max_cases); k++) {
         const struct soft_max_case *c = &soft_max_cases[k];
@@ -164,6 +186,10 @@ void ggml_run_soft_max(struct kt *t, const struct kt_row *row)
         kt_real *want = kt_alloc(t, x.n * sizeof(*want));
         kt_real *scale = kt_alloc(t, x.n * sizeof(*scale));
         const kt_real depth = kt_depth(n, c->block) + 40;
+        const size_t rows = x.n / n, nsums = rows * PARTS * 2;
+        float *sums = kt_alloc(t, nsums * sizeof(*sums));
+        kt_real *of_parts = kt_alloc(t, nsums * sizeof(*of_parts));
+        kt_real *near = kt_alloc(t, nsums * sizeof(*near));
 
         for (size_t i = 0; i < mask.n; i += 5)
             kt_put(row->a, mask.host, gt_at(&mask, i), -INFINITY);
@@ -179,6 +205,7 @@ void ggml_run_soft_max(struct kt *t, const struct kt_row *row)
                             gt_get(&mask, gt_repeated(&mask, &x, r * n + i));
                 top = fmaxl(top, w[i]);
             }
+            sums_of_parts(w, n, sums + r * PARTS * 2, of_parts + r * PARTS * 2);
             sum = c->sinks ? expl(sinks[head] - top) : 0;
             for (size_t i = 0; i < n; i++)
                 sum += w[i] = expl(w[i] - top);
@@ -193,13 +220,49 @@ void ggml_run_soft_max(struct kt *t, const struct kt_row *row)
         const float *device_sinks =
             c->sinks ? kt_device(t, sinks, heads * sizeof(*sinks), 0) : NULL;
         struct gt out = c->in_place ? x : gt_result(t, KT_F32, c->ne, c->to);
+        const unsigned block = c->block < 256 ? c->block : 256;
+        const uint32_t parts = PARTS;
+        void *between =
+            kt_device(t, turn == JOIN ? sums : NULL, nsums * sizeof(*sums), 0);
 
         if (!masked)
             mask.t.data = NULL;
         t->what = masked ? "masked" : "plain";
-        if (!KT_LAUNCH(t, (unsigned)(x.n / n), c->block, 0, x.t, mask.t,
-                       device_sinks, out.t, c->scale, c->max_bias))
+        if (turn == PART) {
+            if (!KT_LAUNCH(t, (unsigned)rows * PARTS, block, 0, x.t, mask.t,
+                           between, parts, c->scale, c->max_bias))
+                return;
+            kt_read(t, sums, between, nsums * sizeof(*sums));
+            for (size_t i = 0; i < nsums; i++)
+                near[i] =
+                    isinf(of_parts[i]) ? 0 : (depth + 20) * fabsl(of_parts[i]);
+            kt_check(t, KT_F32, sums, of_parts, nsums,
+                     (struct kt_gate){1, V, near, false});
+            continue;
+        }
+        if (turn == JOIN) {
+            if (!KT_LAUNCH(t, (unsigned)rows * PARTS, block, 0, x.t, mask.t,
+                           device_sinks, out.t, between, parts, c->scale,
+                           c->max_bias))
+                return;
+        } else if (!KT_LAUNCH(t, (unsigned)(x.n / n), c->block, 0, x.t, mask.t,
+                              device_sinks, out.t, c->scale, c->max_bias))
             return;
         gt_check(t, &out, want, NULL, (struct kt_gate){1, V, scale, false});
     }
+}
+
+void ggml_run_soft_max(struct kt *t, const struct kt_row *row)
+{
+    run_soft_max(t, row, WHOLE);
+}
+
+void ggml_run_soft_max_part(struct kt *t, const struct kt_row *row)
+{
+    run_soft_max(t, row, PART);
+}
+
+void ggml_run_soft_max_join(struct kt *t, const struct kt_row *row)
+{
+    run_soft_max(t, row, JOIN);
 }

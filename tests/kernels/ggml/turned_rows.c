@@ -243,6 +243,16 @@ static const struct heads_case {
      1,
      2,
      {BASE, .n_dims = 32, .turned = 32, .halves = 1}},
+    {128, 4, 2, 256, 3, 1, 1, 1, {BASE, .n_dims = 128, .turned = 128}},
+    {256,
+     4,
+     1,
+     256,
+     2,
+     0.0625f,
+     1,
+     1,
+     {BASE, .n_dims = 256, .turned = 256, .halves = 1}},
 };
 
 /* A tensor's wanted rows in the cache: those of tokens 1, 3, ... are missing.
@@ -268,11 +278,29 @@ static void check_cache(struct kt *t, const struct gt *cache, const kt_real *x,
     gt_check(t, cache, want, skip, (struct kt_gate){0.51L, V, of, false});
 }
 
-void ggml_run_heads(struct kt *t, const struct kt_row *row)
+/* A head over its length, times weights. */
+static void norm_row(kt_real *x, size_t n, kt_real eps, const float *weights)
+{
+    kt_real sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        x[i] *= weights[i] / sqrtl(sum / (kt_real)n + eps);
+}
+
+static void run_heads(struct kt *t, const struct kt_row *row, bool normed)
 {
     for (size_t k = 0; k < NCASES(heads_cases); k++) {
         const struct heads_case *c = &heads_cases[k];
         const uint32_t tokens = c->tokens;
+        const float eps = k % 2 ? 1e-5f : 0.5f;
+        float *weights[2];
+
+        if (normed && c->d % 4 != 0)
+            continue;
+        for (size_t p = 0; p < 2; p++)
+            weights[p] = kt_host(t, KT_F32, c->d, KT_SMALL, 50 + k + p);
         const uint32_t ne[3][4] = {{c->d, c->heads, tokens, 1},
                                    {c->d, c->kv_heads, tokens, 1},
                                    {c->columns, tokens, 1, 1}};
@@ -291,11 +319,14 @@ void ggml_run_heads(struct kt *t, const struct kt_row *row)
         }
         gt_place(t, &ids);
         for (size_t p = 0; p < 3; p++) {
-            from[p] = gt_make(t, row->a, ne[p], GAPS, KT_SMALL, 3 * k + p);
+            from[p] = gt_make(t, row->a, ne[p], normed ? DENSE : GAPS, KT_SMALL,
+                              3 * k + p);
             x[p] = kt_alloc(t, from[p].n * sizeof(*x[p]));
             scale[p] = kt_alloc(t, from[p].n * sizeof(*scale[p]));
             for (size_t i = 0; i < from[p].n; i++)
                 x[p][i] = gt_get(&from[p], i);
+            for (size_t i = 0; p < 2 && normed && i < from[p].n; i += c->d)
+                norm_row(x[p] + i, c->d, (kt_real)eps, weights[p]);
             for (size_t i = 0; p < 2 && i < from[p].n; i += c->d)
                 turn_row(&c->r, positions, tokens, i / c->d / ne[p][1], NULL,
                          x[p] + i, scale[p] + i);
@@ -322,12 +353,28 @@ void ggml_run_heads(struct kt *t, const struct kt_row *row)
                                       .wide = c->wide,
                                       .at_once = c->at_once};
 
+        const size_t nbytes = c->d * sizeof(float);
+        const void *of_q = kt_device(t, weights[0], nbytes, 0);
+        const void *of_k = kt_device(t, weights[1], nbytes, 0);
+
         t->what = "on the way to attention";
-        if (!KT_LAUNCH(t, 3, 64, 0, heads, table, c->r))
+        if (!(normed
+                  ? KT_LAUNCH(t, 3, 64, 0, heads, of_q, of_k, eps, table, c->r)
+                  : KT_LAUNCH(t, 3, 64, 0, heads, table, c->r)))
             return;
         gt_check(t, &queries, x[0], NULL,
                  (struct kt_gate){0.51L, V, scale[0], false});
         check_cache(t, &keys, x[1], scale[1], rows, tokens);
         check_cache(t, &values, x[2], NULL, rows, tokens);
     }
+}
+
+void ggml_run_heads(struct kt *t, const struct kt_row *row)
+{
+    run_heads(t, row, false);
+}
+
+void ggml_run_normed_heads(struct kt *t, const struct kt_row *row)
+{
+    run_heads(t, row, true);
 }
