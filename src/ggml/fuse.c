@@ -183,32 +183,104 @@ static bool norm_add_norm(struct run *run, const struct sequence *s)
 
 /* ---- gates ---- */
 
-/* Gate times up, of two tensors, to Q8_1. */
+/* Whether a node is gate times up, of two tensors, by a kernel that makes Q8_1;
+ * its name. */
+static bool is_gate(const struct ggml_tensor *out, struct kernel_name *name)
+{
+    const enum ggml_glu_op kind = ggml_get_glu_op(out);
+    const char *function = kind == GGML_GLU_OP_SWIGLU  ? "silu"
+                           : kind == GGML_GLU_OP_GEGLU ? "gelu"
+                                                       : NULL;
+
+    if (function)
+        (void)snprintf(name->text, sizeof(name->text),
+                       "%s_mul_quantize_q8_1_quants_f32", function);
+    return function && out->src[1] && is_plain(out->src[0]) &&
+           is_plain(out->src[1]) && is_plain(out) &&
+           out->ne[0] <= INT32_MAX - 512 && ggml_nrows(out) <= UINT32_MAX;
+}
+
+/* Gate times up to Q8_1, where both have a row every `stride` numbers. */
+static bool gate_blocks(struct run *run, const struct ggml_cgraph *graph, int i,
+                        const struct kernel_name *name, const void *gate,
+                        const void *up, uint64_t stride)
+{
+    const struct ggml_tensor *out = graph->nodes[i];
+    const uint32_t rows = (uint32_t)ggml_nrows(out);
+    const int32_t n = (int32_t)out->ne[0], padded = blocks_columns(n);
+    void *blocks = run->shared;
+
+    return make_blocks(run, graph, i) &&
+           launch(run, name->text, rows * (uint64_t)padded, (uint64_t)padded,
+                  KPK_ARGS(gate, up, blocks, rows, n, padded, stride));
+}
+
 static bool gate_to_blocks(struct run *run, const struct sequence *s)
 {
     const struct ggml_tensor *out = s->nodes[0];
-    const struct ggml_tensor *gate = out->src[0], *up = out->src[1];
-    const enum ggml_glu_op kind = ggml_get_glu_op(out);
-    const char *name = kind == GGML_GLU_OP_SWIGLU  ? "silu"
-                       : kind == GGML_GLU_OP_GEGLU ? "gelu"
-                                                   : NULL;
-    char kernel[64];
-    void *blocks = run->shared;
+    struct kernel_name name;
 
-    if (!name || !up || !is_plain(gate) || !is_plain(up) || !is_plain(out) ||
-        out->ne[0] > INT32_MAX - 512 || ggml_nrows(out) > UINT32_MAX ||
-        !make_blocks(run, s->graph, s->first))
-        return false;
+    return is_gate(out, &name) &&
+           gate_blocks(run, s->graph, s->first, &name, out->src[0]->data,
+                       out->src[1]->data, (uint64_t)out->ne[0]);
+}
 
-    const uint32_t rows = (uint32_t)ggml_nrows(out);
-    const int32_t n = (int32_t)out->ne[0], padded = blocks_columns(n);
-    const uint64_t stride = (uint64_t)n;
+/* Whether b's matrix lies behind a's in memory, and both are one of more rows.
+ */
+static bool follows(const struct ggml_tensor *a, const struct ggml_tensor *b)
+{
+    const struct ggml_tensor *m = a->src[0], *next = b->src[0];
 
-    (void)snprintf(kernel, sizeof(kernel), "%s_mul_quantize_q8_1_quants_f32",
-                   name);
-    return launch(
-        run, kernel, rows * (uint64_t)padded, (uint64_t)padded,
-        KPK_ARGS(gate->data, up->data, blocks, rows, n, padded, stride));
+    return m->data && m->type == next->type && m->ne[0] == next->ne[0] &&
+           (const char *)next->data ==
+               (const char *)m->data + (size_t)m->ne[1] * m->nb[1];
+}
+
+int fuse_gate(struct run *run, const struct ggml_cgraph *graph, int first)
+{
+    const int second = node_behind(graph, first);
+    const int last = node_behind(graph, second);
+    const struct run before = *run;
+    const struct ggml_tensor *a = graph->nodes[first], *b, *out, *gate;
+    struct kernel_name name;
+    const char *made;
+    int64_t rows;
+
+    if (!run->fusing || !node_is(graph, first, GGML_OP_MUL_MAT) ||
+        !node_is(graph, second, GGML_OP_MUL_MAT) ||
+        !node_is(graph, last, GGML_OP_GLU))
+        return 0;
+    b = graph->nodes[second];
+    out = graph->nodes[last];
+    if (!follows(a, b)) {
+        b = a;
+        a = graph->nodes[second];
+    }
+    gate = out->src[0];
+    rows = a->ne[0] + b->ne[0];
+    if (!is_gate(out, &name) || !follows(a, b) || a->src[1] != b->src[1] ||
+        a->ne[0] != b->ne[0] || a->ne[1] >= MANY_COLUMNS || rows > INT32_MAX ||
+        (gate != a && gate != b) || out->src[1] != (gate == a ? b : a) ||
+        node_uses(graph, first) != 1 || node_uses(graph, second) != 1 ||
+        !mul_mat_reads_blocks(a) || !mul_mat_reads_blocks(b) ||
+        !is_constant(a->src[0]) || !is_constant(b->src[0]) ||
+        uses_as_blocks(run, graph, last) == 0 ||
+        /* the input's blocks would be in scratch memory, too */
+        (run->shared_of != a->src[1] && run->shared_uses > 0))
+        return 0;
+    run->scratch_used = 0;
+    made = scratch(run, (size_t)(rows * a->ne[1]) * sizeof(float));
+    if (mul_mat_of_rows(run, a, rows, 2, (void *)made)) {
+        const char *behind =
+            made ? made + a->ne[0] * (int64_t)sizeof(float) : made;
+
+        run->waits = false;
+        if (gate_blocks(run, graph, last, &name, gate == a ? made : behind,
+                        gate == a ? behind : made, (uint64_t)rows))
+            return last - first + 1;
+    }
+    *run = before;
+    return 0;
 }
 
 /* ---- attention ---- */

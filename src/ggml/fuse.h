@@ -30,6 +30,13 @@ enum { MANY_COLUMNS = 64 };
 int fuse_products(struct run *run, const struct ggml_cgraph *graph, int first);
 
 /*
+ * fuse_gate() is the same for two products, of one input by matrices that lie
+ * one behind the other in memory, and the GLU of both, which products with
+ * blocks read: one product, and blocks.
+ */
+int fuse_gate(struct run *run, const struct ggml_cgraph *graph, int first);
+
+/*
  * fuse_norm() is RMS_NORM of x + residual, times weights: rows of f32 without
  * gaps. residual and weights may be NULL, and so may sum, which takes
  * x + residual.

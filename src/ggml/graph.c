@@ -82,8 +82,9 @@ struct graphs {
     struct gpu *gpu;
     void *stream;
     bool fusing, no_early;
-    char *memory; /* of struct run: shared, heads, tables, then scratch */
-    size_t shared_nbytes, heads_nbytes, table_nbytes, scratch_nbytes;
+    char *memory; /* of struct run: shared, heads, sorted, tables, scratch */
+    size_t shared_nbytes, heads_nbytes, sorted_nbytes;
+    size_t table_nbytes, scratch_nbytes;
     void *recorder;               /* the stream that records; NULL: none does */
     void *side, *forked, *joined; /* see struct run */
     uint64_t now;
@@ -190,8 +191,8 @@ static char *part(const struct graphs *g, size_t first)
 
 static struct run new_run(struct graphs *g, void *stream)
 {
-    const size_t kept = g->shared_nbytes + g->heads_nbytes;
-    const size_t tables = TABLES * g->table_nbytes;
+    const size_t heads = g->shared_nbytes, sorted = heads + g->heads_nbytes;
+    const size_t tables = sorted + g->sorted_nbytes;
 
     return (struct run){.inst = g->gpu->inst,
                         .fusing = g->fusing,
@@ -202,10 +203,11 @@ static struct run new_run(struct graphs *g, void *stream)
                         .forked = g->forked,
                         .joined = g->joined,
                         .shared = part(g, 0),
-                        .heads = part(g, g->shared_nbytes),
-                        .tables = part(g, kept),
+                        .heads = part(g, heads),
+                        .sorted = part(g, sorted),
+                        .tables = part(g, tables),
                         .table_room = g->table_nbytes,
-                        .scratch = part(g, kept + tables)};
+                        .scratch = part(g, tables + TABLES * g->table_nbytes)};
 }
 
 /* Asks, or launches, node by node or several together. */
@@ -226,6 +228,8 @@ static bool run_nodes(struct graphs *g, struct run *run,
         if (n > 0)
             continue;
         n = heads == HEADS_NONE ? experts_nodes(run, graph, i) : 0;
+        if (heads == HEADS_NONE && n == 0)
+            n = fuse_gate(run, graph, i);
         if (heads == HEADS_NONE && n == 0)
             n = fuse_products(run, graph, i);
         for (int j = i; j < i + n; j++)
@@ -255,10 +259,11 @@ static bool make_memory(struct graphs *g, const struct ggml_cgraph *graph)
     struct run measure = new_run(g, NULL);
 
     measure.shared = measure.heads = measure.scratch = NULL;
-    measure.tables = NULL;
+    measure.sorted = measure.tables = NULL;
     (void)run_nodes(g, &measure, graph);
     if (measure.shared_nbytes <= g->shared_nbytes &&
         measure.heads_nbytes <= g->heads_nbytes &&
+        measure.sorted_nbytes <= g->sorted_nbytes &&
         measure.table_nbytes <= g->table_nbytes &&
         measure.scratch_nbytes <= g->scratch_nbytes)
         return true;
@@ -271,15 +276,17 @@ static bool make_memory(struct graphs *g, const struct ggml_cgraph *graph)
     g->memory = NULL;
     g->shared_nbytes = most(g->shared_nbytes, measure.shared_nbytes);
     g->heads_nbytes = most(g->heads_nbytes, measure.heads_nbytes);
+    g->sorted_nbytes = most(g->sorted_nbytes, measure.sorted_nbytes);
     g->table_nbytes = most(g->table_nbytes, measure.table_nbytes);
     g->scratch_nbytes = most(g->scratch_nbytes, measure.scratch_nbytes);
     if (gpu_check(kpk_malloc(inst,
                              g->shared_nbytes + g->heads_nbytes +
-                                 TABLES * g->table_nbytes + g->scratch_nbytes,
+                                 g->sorted_nbytes + TABLES * g->table_nbytes +
+                                 g->scratch_nbytes,
                              (void **)&g->memory),
                   "memory for a graph"))
         return true;
-    g->shared_nbytes = g->heads_nbytes = 0;
+    g->shared_nbytes = g->heads_nbytes = g->sorted_nbytes = 0;
     g->table_nbytes = g->scratch_nbytes = 0;
     return false;
 }

@@ -9,10 +9,12 @@
  *     ROPE SET_ROWS   K, which the cache alone reads
  *     SET_ROWS        V
  *
- * The first nodes of a group do nothing, and the last one launches
- * ggml_heads_to_cache_f32. If products with blocks make Q, K and V of one
- * input, they belong to the group, too: matrices that lie one behind the other
- * in memory are then one matrix. Results are the same numbers.
+ * and the RMS_NORM and MUL that Q and K go through before, if both do. The
+ * first nodes of a group do nothing, and the last one launches
+ * ggml_heads_to_cache_f32, or ggml_norm_heads_to_cache_f32. If products with
+ * blocks make Q, K and V of one input, they belong to the group, too: matrices
+ * that lie one behind the other in memory are then one matrix. Results are the
+ * same numbers.
  */
 #include "heads.h"
 
@@ -29,11 +31,14 @@ enum {
 /* An angle costs more than a pair's two numbers, but few tokens want threads.
  */
 enum { MANY_TOKENS = 32, HEADS_AT_ONCE = 8 };
+/* Columns of a head that is normed. */
+enum { MOST_NORMED = 256 };
 enum { Q, K, V, NPARTS };
 
 /* Numbers of nodes; NO_NODE: not in the group. */
 struct found {
-    int product[NPARTS], rope[NPARTS], scale, set[NPARTS], attention;
+    int product[NPARTS], norm[NPARTS], mul[NPARTS], rope[NPARTS], scale;
+    int set[NPARTS], attention;
 };
 
 static const struct ggml_tensor *root(const struct ggml_tensor *t)
@@ -76,11 +81,46 @@ static int product_before(const struct ggml_cgraph *graph, int first, int i)
     return NO_NODE;
 }
 
-/* The group that begins with node `first`, a product or a rotation of Q. */
+/* The node of the group that reads heads first: their norm, or their rotation.
+ */
+static int reader(const struct found *f, int part)
+{
+    return f->norm[part] != NO_NODE ? f->norm[part] : f->rope[part];
+}
+
+/* The norm in front of a rotation, if node `norm` is one. */
+static void find_norm(const struct ggml_cgraph *graph, int norm, int part,
+                      struct found *f)
+{
+    const int mul = node_behind(graph, norm);
+
+    if (!node_is(graph, norm, GGML_OP_RMS_NORM) ||
+        !node_is(graph, mul, GGML_OP_MUL) ||
+        node_behind(graph, mul) != f->rope[part] ||
+        !only_for(graph, norm, mul) || !only_for(graph, mul, f->rope[part]))
+        return;
+    f->norm[part] = norm;
+    f->mul[part] = mul;
+}
+
+/* The number of the node before i that is no view; NO_NODE: none. */
+static int node_before(const struct ggml_cgraph *graph, int i)
+{
+    for (i--; i >= 0; i--)
+        if (!is_nothing(graph->nodes[i]))
+            return i;
+    return NO_NODE;
+}
+
+/* The group that begins with node `first`: a product, a norm or a rotation of
+ * Q. */
 static bool find(const struct ggml_cgraph *graph, int first, struct found *f)
 {
     const bool products = node_is(graph, first, GGML_OP_MUL_MAT);
-    const int rope = products ? node_behind(graph, first) : first;
+    const int norm = products ? node_behind(graph, first) : first;
+    const bool normed = node_is(graph, norm, GGML_OP_RMS_NORM);
+    const int rope =
+        normed ? node_behind(graph, node_behind(graph, norm)) : norm;
     const struct ggml_tensor *q;
     int i, scale;
 
@@ -136,10 +176,17 @@ static bool find(const struct ggml_cgraph *graph, int first, struct found *f)
     }
     if (f->rope[K] == NO_NODE || f->set[K] == NO_NODE || f->set[V] == NO_NODE)
         return false;
+    if (normed) {
+        find_norm(graph, norm, Q, f);
+        find_norm(graph, node_before(graph, node_before(graph, f->rope[K])), K,
+                  f);
+        if (f->norm[Q] == NO_NODE || f->norm[K] == NO_NODE)
+            return false;
+    }
     if (!products)
         return true;
-    f->product[Q] = product_before(graph, first, rope);
-    f->product[K] = product_before(graph, first, f->rope[K]);
+    f->product[Q] = product_before(graph, first, reader(f, Q));
+    f->product[K] = product_before(graph, first, reader(f, K));
     f->product[V] = product_before(graph, first, f->set[V]);
     return f->product[Q] == first;
 }
@@ -169,6 +216,39 @@ static bool is_turned(const struct ggml_tensor *rope)
            ggml_is_contiguous(rope) && rope->ne[3] == 1 && rope->ne[0] % 2 == 0;
 }
 
+/* The weights of a norm before node MUL; NULL if the kernel does not take the
+ * norm. */
+static const struct ggml_tensor *norm_weights(const struct ggml_cgraph *graph,
+                                              const struct found *f, int part)
+{
+    const struct ggml_tensor *norm = graph->nodes[f->norm[part]];
+    const struct ggml_tensor *mul = graph->nodes[f->mul[part]];
+    const struct ggml_tensor *x = norm->src[0], *rope;
+    const struct ggml_tensor *w = mul->src[mul->src[0] == norm];
+
+    rope = graph->nodes[f->rope[part]];
+    return is_f32(x) && has_rows(x) && is_f32(w) && is_constant(w) &&
+                   ggml_nelements(w) == x->ne[0] && has_rows(w) &&
+                   (mul->src[0] == norm || mul->src[1] == norm) &&
+                   ggml_are_same_shape(x, mul) && rope->src[0] == mul &&
+                   x->ne[0] % 4 == 0 && x->ne[0] <= MOST_NORMED &&
+                   ((uintptr_t)x->data | (uintptr_t)w->data | x->nb[1] |
+                    x->nb[2]) %
+                           16 ==
+                       0
+               ? w
+               : NULL;
+}
+
+static bool norms_take_part(const struct ggml_cgraph *graph,
+                            const struct found *f)
+{
+    return f->norm[Q] == NO_NODE ||
+           (norm_weights(graph, f, Q) && norm_weights(graph, f, K) &&
+            param_f32(graph->nodes[f->norm[Q]], 0) ==
+                param_f32(graph->nodes[f->norm[K]], 0));
+}
+
 static bool takes_part(const struct ggml_cgraph *graph, const struct found *f)
 {
     const struct ggml_tensor *q = graph->nodes[f->rope[Q]];
@@ -182,9 +262,10 @@ static bool takes_part(const struct ggml_cgraph *graph, const struct found *f)
 
     /* a view of a node in place is one of that node's root: attention would not
      * know Q again */
-    return !q->view_src && !k->view_src && !graph->nodes[last]->view_src &&
-           is_turned(q) && is_turned(k) && k->ne[0] == q->ne[0] &&
-           k->ne[2] == tokens && to_k->src[0]->data == k->data &&
+    return norms_take_part(graph, f) && !q->view_src && !k->view_src &&
+           !graph->nodes[last]->view_src && is_turned(q) && is_turned(k) &&
+           k->ne[0] == q->ne[0] && k->ne[2] == tokens &&
+           to_k->src[0]->data == k->data &&
            is_cache(to_k, k->ne[0] * k->ne[1], tokens) &&
            is_cache(to_v, to_v->ne[0], tokens) && to_v->ne[0] % 2 == 0 &&
            to_k->src[1]->type == to_v->src[1]->type &&
@@ -237,10 +318,10 @@ static bool all_stay(const struct group *g, const struct ggml_cgraph *graph,
                      const struct found *f, bool products)
 {
     const struct ggml_tensor *q = graph->nodes[f->rope[Q]];
-    const struct ggml_tensor *k = graph->nodes[f->rope[K]];
+    const int of_q = reader(f, Q), of_k = reader(f, K);
 
-    return (products || (stays(g, graph, q->src[0], f->rope[Q]) &&
-                         stays(g, graph, k->src[0], f->rope[K]))) &&
+    return (products || (stays(g, graph, graph->nodes[of_q]->src[0], of_q) &&
+                         stays(g, graph, graph->nodes[of_k]->src[0], of_k))) &&
            stays(g, graph, q->src[1], f->rope[Q]) &&
            stays(g, graph, q->src[2], f->rope[Q]);
 }
@@ -259,10 +340,11 @@ static bool are_products(const struct ggml_cgraph *graph, const struct found *f)
             return false;
         t = graph->nodes[f->product[p]];
         m = t->src[0];
-        read = graph->nodes[p == V ? f->set[V] : f->rope[p]]->src[0];
+        read = graph->nodes[p == V ? f->set[V] : reader(f, p)]->src[0];
         if (t->src[1] != x || !is_constant(m) || m->ne[2] * m->ne[3] != 1 ||
             !mul_mat_reads_blocks(t) || read->data != t->data ||
             !ggml_is_contiguous(read) ||
+            (f->norm[Q] != NO_NODE && m->ne[1] % 4 != 0) ||
             (p == V ? read->ne[0] : read->ne[0] * read->ne[1]) != t->ne[0])
             return false;
     }
@@ -331,9 +413,14 @@ static void describe(struct run *run, const struct ggml_cgraph *graph,
         f->scale != NO_NODE ? graph->nodes[f->scale] : NULL;
 
     run->group = (struct group){.rope = q, .queries = scale ? scale : q};
+    if (f->norm[Q] != NO_NODE) {
+        run->group.norms[Q] = norm_weights(graph, f, Q)->data;
+        run->group.norms[K] = norm_weights(graph, f, K)->data;
+        run->group.eps = param_f32(graph->nodes[f->norm[Q]], 0);
+    }
     run->group.args =
-        (kpk_ggml_heads){.q = view_of(q->src[0]),
-                         .k = view_of(graph->nodes[f->rope[K]]->src[0]),
+        (kpk_ggml_heads){.q = view_of(graph->nodes[reader(f, Q)]->src[0]),
+                         .k = view_of(graph->nodes[reader(f, K)]->src[0]),
                          .v = view_of(to_v->src[0]),
                          .keys = view_of(to_k),
                          .values = view_of(to_v),
@@ -357,6 +444,8 @@ static enum heads begin(struct run *run, const struct ggml_cgraph *graph,
         return HEADS_NONE;
     describe(run, graph, f);
     for (int p = 0; p < NPARTS; p++) {
+        add_node(&run->group, f->norm[p]);
+        add_node(&run->group, f->mul[p]);
         add_node(&run->group, f->rope[p]);
         add_node(&run->group, f->set[p]);
         if (!products)
@@ -380,23 +469,23 @@ static enum heads end(struct run *run)
     const struct group *g = &run->group;
     const kpk_ggml_heads *a = &g->args;
     const uint64_t heads = (uint64_t)a->q.ne[1] + a->k.ne[1];
-    const uint64_t threads =
-        a->q.ne[0] / 2 * ((heads + a->at_once - 1) / a->at_once) +
-        a->v.ne[0] / 2;
+    const uint64_t pairs = a->v.ne[0] / 2;
+    const uint64_t threads = /* of a token */
+        g->norms[Q]
+            ? 32 * (heads + (pairs + 31) / 32)
+            : a->q.ne[0] / 2 * ((heads + a->at_once - 1) / a->at_once) + pairs;
 
     run->half_of = g->queries;
     run->half = run->heads;
     run->waits = false;
-    return ops_heads_to_cache(run, g->rope, a, a->q.ne[2] * threads)
-               ? HEADS_SERVED
-               : HEADS_FAILED;
+    return ops_heads_to_cache(run, g, a->q.ne[2] * threads) ? HEADS_SERVED
+                                                            : HEADS_FAILED;
 }
 
 enum heads heads_node(struct run *run, const struct ggml_cgraph *graph, int i)
 {
-    static const kpk_ggml_heads none;
     struct run ask = {.inst = run->inst};
-    struct group *g = &run->group;
+    struct group *g = &run->group, asked = {.n = 0};
     struct found f;
 
     for (int at = 0; at < g->n; at++)
@@ -407,8 +496,11 @@ enum heads heads_node(struct run *run, const struct ggml_cgraph *graph, int i)
             return end(run);
         }
     if (g->n > 0 || !run->fusing || !find(graph, i, &f) ||
-        !takes_part(graph, &f) ||
-        !ops_heads_to_cache(&ask, graph->nodes[f.rope[Q]], &none, 1))
+        !takes_part(graph, &f))
+        return HEADS_NONE;
+    asked.rope = graph->nodes[f.rope[Q]];
+    asked.norms[Q] = f.norm[Q] != NO_NODE ? asked.rope : NULL;
+    if (!ops_heads_to_cache(&ask, &asked, 1))
         return HEADS_NONE;
     return begin(run, graph, i, &f);
 }

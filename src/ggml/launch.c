@@ -13,6 +13,20 @@ bool launch(const struct run *run, const char *name, uint64_t n,
     return launch_planes(run, name, n, columns, 1, args, nargs);
 }
 
+/*
+ * Planes of a compact grid, which loops over the rows that it leaves: as many
+ * workgroups as WHOLE_PLANES have work at once, so all planes go on side by
+ * side, and a matrix that several of them read comes from memory once.
+ */
+enum { WHOLE_PLANES = 8 };
+
+static uint32_t shared_by_planes(uint32_t groups, uint64_t planes)
+{
+    return planes <= WHOLE_PLANES
+               ? groups
+               : (uint32_t)((groups * (uint64_t)WHOLE_PLANES - 1) / planes + 1);
+}
+
 bool launch_planes(const struct run *run, const char *name, uint64_t n,
                    uint64_t columns, uint32_t planes, const kpk_arg *args,
                    size_t nargs)
@@ -26,6 +40,9 @@ bool launch_planes(const struct run *run, const char *name, uint64_t n,
         kpk_kernel_shape(kernel, n, columns, &options.shape) != KPK_OK)
         return false;
     options.shape.grid[2] = planes;
+    if (planes > 1 && options.shape.grid[0] < n)
+        options.shape.grid[0] =
+            shared_by_planes(options.shape.grid[0], planes * columns);
     return !run->launching ||
            gpu_check(kpk_launch_ex(kernel, &options, args, nargs), name);
 }
@@ -85,8 +102,22 @@ void *shared(struct run *run, const struct ggml_tensor *of, size_t nbytes,
     return run->shared;
 }
 
+void *sorted_rows(struct run *run, const struct ggml_tensor *ids, size_t nbytes,
+                  bool *made)
+{
+    *made = run->fusing && run->sorted_of == ids && run->sorted_for == nbytes;
+    run->sorted_for = nbytes; /* tells how many experts there are */
+    nbytes = whole(nbytes);
+    if (nbytes > run->sorted_nbytes)
+        run->sorted_nbytes = nbytes;
+    run->sorted_of = ids;
+    return run->sorted;
+}
+
 void forget_made_of(struct run *run, const struct ggml_tensor *writes)
 {
+    if (run->sorted_of && overlap(run->sorted_of, writes))
+        run->sorted_of = NULL;
     if (run->shared_of && run->shared_uses == 0 &&
         overlap(run->shared_of, writes))
         run->shared_of = NULL;

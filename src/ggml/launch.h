@@ -8,7 +8,7 @@
 #include <kpack/candle/ggml_tensor.h>
 
 /* Nodes on the way to attention that become one launch, see heads.c. */
-enum { MOST_GROUP_NODES = 8 };
+enum { MOST_GROUP_NODES = 12 };
 enum { TABLES = 2 }; /* of angles: layers turn alike, or in two ways */
 struct angles {
     const void *positions, *factors;
@@ -21,6 +21,8 @@ struct group {
     const struct ggml_tensor *rope;    /* of Q */
     const struct ggml_tensor *queries; /* what attention reads of it */
     kpk_ggml_heads args;
+    const void *norms[2]; /* weights by which Q and K are normed, or NULL */
+    float eps;
 };
 
 /*
@@ -41,12 +43,16 @@ struct run {
     char *shared;                        /* of `launching`: memory for nodes */
     size_t shared_nbytes;                /* the most that one wanted */
     const struct ggml_tensor *shared_of; /* what is in it is made of this one */
-    int32_t shared_uses; /* nodes that read it, and can read nothing else */
-    char *heads;         /* of `launching`: memory for heads.c */
-    size_t heads_nbytes; /* the most that a group of nodes wanted */
-    char *tables;        /* of `launching`: for tables of angles */
-    size_t table_room;   /* of each */
-    size_t table_nbytes; /* the most that one wanted */
+    int32_t shared_uses;  /* nodes that read it, and can read nothing else */
+    char *sorted;         /* of `launching`: rows sorted by their experts */
+    size_t sorted_nbytes; /* the most that one wanted */
+    const struct ggml_tensor *sorted_of; /* the ids that chose them */
+    size_t sorted_for;                   /* bytes that these took */
+    char *heads;                  /* of `launching`: memory for heads.c */
+    size_t heads_nbytes;          /* the most that a group of nodes wanted */
+    char *tables;                 /* of `launching`: for tables of angles */
+    size_t table_room;            /* of each */
+    size_t table_nbytes;          /* the most that one wanted */
     struct angles angles[TABLES]; /* what is in them */
     uint32_t ntables;             /* made so far */
     struct group group;           /* the nodes of heads.c that are under way */
@@ -95,8 +101,12 @@ bool shared_make(struct run *run, const struct ggml_tensor *of, size_t nbytes,
                  int32_t uses);
 void *shared(struct run *run, const struct ggml_tensor *of, size_t nbytes,
              bool *made);
-/* Comes before a node that may write to memory which shared numbers, or a table
- * of angles, were made of. */
+/* Memory for the rows that ids choose, sorted; *made tells that they are there.
+ */
+void *sorted_rows(struct run *run, const struct ggml_tensor *ids, size_t nbytes,
+                  bool *made);
+/* Comes before a node that may write to memory which shared numbers, sorted
+ * rows, or a table of angles, were made of. */
 void forget_made_of(struct run *run, const struct ggml_tensor *writes);
 
 /* ---- names of kernels ---- */

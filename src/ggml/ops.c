@@ -422,6 +422,12 @@ static bool argmax(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(x, out));
 }
 
+/*
+ * A row of more than LONG_ROW columns is many blocks' if there are few rows, or
+ * if a block cannot hold it: each has PART_COLUMNS.
+ */
+enum { LONG_ROW = 8192, HELD_ROW = 16384, FEW_ROWS = 64, PART_COLUMNS = 4096 };
+
 static bool soft_max(struct run *run, const struct ggml_tensor *t,
                      const struct op *op)
 {
@@ -431,12 +437,22 @@ static bool soft_max(struct run *run, const struct ggml_tensor *t,
     const void *sinks = s ? s->data : NULL;
     const float scale = param_f32(t, (size_t)op->params);
     const float max_bias = param_f32(t, (size_t)op->params + 1);
+    const enum ggml_type type = m ? m->type : GGML_TYPE_F32;
+    const uint64_t rows = count_rows(&out);
+    const uint32_t parts = (in.ne[0] - 1) / PART_COLUMNS + 1;
+    void *sums;
 
-    return is_f32(t) && is_f32(x) &&
-           (!s || (is_f32(s) && ggml_is_contiguous(s))) &&
-           launch(run, named("ggml_soft_max", m ? m->type : GGML_TYPE_F32).text,
-                  count_rows(&out), in.ne[0],
-                  KPK_ARGS(in, mask, sinks, out, scale, max_bias));
+    if (!is_f32(t) || !is_f32(x) ||
+        (s && (!is_f32(s) || !ggml_is_contiguous(s))))
+        return false;
+    if (in.ne[0] <= LONG_ROW || (in.ne[0] <= HELD_ROW && rows > FEW_ROWS))
+        return launch(run, named("ggml_soft_max", type).text, rows, in.ne[0],
+                      KPK_ARGS(in, mask, sinks, out, scale, max_bias));
+    sums = scratch(run, rows * parts * 2 * sizeof(float));
+    return launch(run, named("ggml_soft_max_part", type).text, rows * parts, 0,
+                  KPK_ARGS(in, mask, sums, parts, scale, max_bias)) &&
+           launch(run, named("ggml_soft_max_join", type).text, rows * parts, 0,
+                  KPK_ARGS(in, mask, sinks, out, sums, parts, scale, max_bias));
 }
 
 /* The indices that sort each row of x, to memory without gaps. Many blocks sort
@@ -642,15 +658,19 @@ static bool angles_of(struct run *run, const struct ggml_tensor *t,
         KPK_ARGS(wanted.positions, wanted.factors, *table, wanted.tokens, *r));
 }
 
-bool ops_heads_to_cache(struct run *run, const struct ggml_tensor *t,
-                        const kpk_ggml_heads *heads, uint64_t threads)
+bool ops_heads_to_cache(struct run *run, const struct group *g,
+                        uint64_t threads)
 {
     const void *table;
     kpk_ggml_rope r;
 
-    return rope_of(t, &r) && angles_of(run, t, &r, &table) &&
-           launch(run, "ggml_heads_to_cache_f32", threads, 0,
-                  KPK_ARGS(*heads, table, r));
+    if (!rope_of(g->rope, &r) || !angles_of(run, g->rope, &r, &table))
+        return false;
+    return g->norms[0] ? launch(run, "ggml_norm_heads_to_cache_f32", threads, 0,
+                                KPK_ARGS(g->args, g->norms[0], g->norms[1],
+                                         g->eps, table, r))
+                       : launch(run, "ggml_heads_to_cache_f32", threads, 0,
+                                KPK_ARGS(g->args, table, r));
 }
 
 /* ---- places ---- */

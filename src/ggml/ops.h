@@ -15,9 +15,9 @@ extern const size_t ops_nmodules;
  */
 bool ops_node(struct run *run, const struct ggml_tensor *node);
 
-/* Q, turned as node `rope` turns it, K and V on their way to attention, by so
- * many threads. */
-bool ops_heads_to_cache(struct run *run, const struct ggml_tensor *rope,
-                        const kpk_ggml_heads *heads, uint64_t threads);
+/* Q, turned as the group's rotation turns it, K and V on their way to
+ * attention, by so many threads. */
+bool ops_heads_to_cache(struct run *run, const struct group *group,
+                        uint64_t threads);
 
 #endif

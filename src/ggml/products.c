@@ -425,9 +425,12 @@ bool mul_mat_two(struct run *run, const struct ggml_tensor *a,
 
 /* ---- mixtures of experts ---- */
 
-/* Up to so many rows for each matrix, on average, the matrix is read for each
- * of them; more rows share it. */
-enum { MOST_ROWS_APART = 4 };
+/*
+ * Up to so many rows for each matrix, on average, the matrix is read for each
+ * of them; more rows share it, in tiles of TILE_ROWS, and of a matrix's tiles
+ * so many times the average are made side by side.
+ */
+enum { MOST_ROWS_APART = 2, TILE_ROWS = 64, SIDE_BY_SIDE = 2 };
 
 /* A token's row for each of the matrices that ids choose for it. */
 struct experts {
@@ -472,28 +475,39 @@ static struct kernel_name expert_name(const char *before, enum ggml_type type,
     return name;
 }
 
-/* Columns become Q8_1, and each row of the result reads its matrix. */
-static bool rows_apart(struct run *run, const struct ggml_tensor *t,
-                       const struct experts *e)
+/* The columns as Q8_1: in memory for several nodes, if they lie without gaps.
+ */
+static bool columns_as_blocks(struct run *run, const struct ggml_tensor *x,
+                              const struct experts *e, const void **blocks)
 {
-    const struct ggml_tensor *m = t->src[0], *x = t->src[1];
     const int32_t in_columns = blocks_columns(e->columns);
     const uint64_t n = (uint64_t)e->inputs * (uint64_t)e->tokens;
     const bool as_it_is = is_f32(x) && ggml_is_contiguous(x);
     const size_t nbytes = blocks_nbytes(e->columns, (int64_t)n);
-    struct ggml_tensor columns = *x, ids = *t->src[2];
+    struct ggml_tensor columns = *x;
     bool made = false;
-    void *blocks;
 
-    if (!as_it_is && !converted(run, x, GGML_TYPE_F32, &columns))
+    if (nbytes > INT32_MAX || /* offsets in tiles */
+        (!as_it_is && !converted(run, x, GGML_TYPE_F32, &columns)))
         return false;
-    if (!ggml_is_contiguous(&ids) &&
-        !converted(run, t->src[2], GGML_TYPE_I32, &ids))
-        return false;
-    blocks = as_it_is ? shared(run, x, nbytes, &made) : scratch(run, nbytes);
-    return (made ||
-            launch(run, "quantize_q8_1_quants", (uint64_t)in_columns, n,
-                   KPK_ARGS(columns.data, blocks, e->columns, in_columns))) &&
+    *blocks = as_it_is ? shared(run, x, nbytes, &made) : scratch(run, nbytes);
+    return made ||
+           launch(run, "quantize_q8_1_quants", (uint64_t)in_columns, n,
+                  KPK_ARGS(columns.data, *blocks, e->columns, in_columns));
+}
+
+/* Each row of the result reads its matrix. */
+static bool rows_apart(struct run *run, const struct ggml_tensor *t,
+                       const struct experts *e)
+{
+    const struct ggml_tensor *m = t->src[0];
+    const int32_t in_columns = blocks_columns(e->columns);
+    struct ggml_tensor ids = *t->src[2];
+    const void *blocks;
+
+    return columns_as_blocks(run, t->src[1], e, &blocks) &&
+           (ggml_is_contiguous(&ids) ||
+            converted(run, t->src[2], GGML_TYPE_I32, &ids)) &&
            launch_planes(
                run,
                expert_name("indexed_moe_forward", m->type, "_q8_1", true).text,
@@ -507,27 +521,36 @@ static bool rows_sorted(struct run *run, const struct ggml_tensor *t,
                         const struct experts *e)
 {
     const struct ggml_tensor *m = t->src[0], *ids = t->src[2];
-    const bool blocks = ggml_is_quantized(m->type);
-    /* the range of f32 for columns that module quantized makes Q8_1 */
-    const enum ggml_type type = blocks ? GGML_TYPE_BF16 : m->type;
     const int64_t stride = (int64_t)(ids->nb[1] / sizeof(int32_t));
     const int32_t shared = e->used / e->inputs; /* rows with one input */
-    const void *weights = NULL;
-    struct ggml_tensor columns;
-    void *sorted, *first;
+    const int32_t in_columns = blocks_columns(e->columns);
+    const uint32_t tiles =
+        (uint32_t)(e->results / (e->n * TILE_ROWS) + 1) * SIDE_BY_SIDE;
+    const bool quantized = ggml_is_quantized(m->type);
+    const void *weights = NULL, *blocks = NULL;
+    const size_t of_rows = whole(sizeof(int32_t) * (size_t)e->results);
+    struct ggml_tensor columns = *t->src[1];
+    void *sorted;
+    const void *first;
+    bool made;
 
-    if (!converted(run, t->src[1], type, &columns))
+    if (quantized ? !columns_as_blocks(run, t->src[1], e, &blocks)
+                  : !converted(run, t->src[1], m->type, &columns))
         return false;
-    sorted = scratch(run, sizeof(int32_t) * (size_t)e->results);
-    first = scratch(run, sizeof(int32_t) * ((size_t)e->n + 1));
-    return launch(run, "moe_sort_ids", 0, 0,
-                  KPK_ARGS(ids->data, stride, sorted, first, e->used,
-                           e->results, e->n)) &&
-           launch(run,
-                  blocks ? expert_name("moe_gemm_gguf_prefill_bf16", m->type,
-                                       "", false)
-                               .text
-                         : expert_name("moe_gemm", type, "_f32", false).text,
+    sorted = sorted_rows(run, ids,
+                         of_rows + sizeof(int32_t) * ((size_t)e->n + 1), &made);
+    first = past(sorted, of_rows);
+    if (!made && !launch(run, "moe_sort_ids", 0, 0,
+                         KPK_ARGS(ids->data, stride, sorted, first, e->used,
+                                  e->results, e->n)))
+        return false;
+    if (quantized)
+        return launch_planes(
+            run, expert_name("moe_mul_mat", m->type, "", false).text,
+            (uint64_t)e->n, (uint64_t)e->rows, tiles,
+            KPK_ARGS(m->data, blocks, sorted, first, t->data, e->n, shared,
+                     e->results, e->rows, e->columns, in_columns));
+    return launch(run, expert_name("moe_gemm", m->type, "_f32", false).text,
                   (uint64_t)e->n, (uint64_t)e->rows,
                   KPK_ARGS(columns.data, m->data, sorted, first, weights,
                            t->data, e->n, shared, e->results, e->rows,
@@ -539,26 +562,21 @@ static bool mul_mat_experts(struct run *run, const struct ggml_tensor *t)
     const enum ggml_type type = t->src[0]->type;
     struct experts e;
 
-    if (!type_name(type) || !experts_of(t, &e))
+    if (!type_name(type) || !experts_of(t, &e) || !may_round_to(t, type))
         return false;
-    if (!ggml_is_quantized(type))
-        return may_round_to(t, type) && rows_sorted(run, t, &e);
-    if (e.results <= MOST_ROWS_APART * (int64_t)e.n)
-        return may_round_to(t, type) && rows_apart(run, t, &e);
-    return may_round_to(t, GGML_TYPE_BF16) && rows_sorted(run, t, &e);
+    return ggml_is_quantized(type) &&
+                   e.results <= MOST_ROWS_APART * (int64_t)e.n
+               ? rows_apart(run, t, &e)
+               : rows_sorted(run, t, &e);
 }
 
 bool mul_mat_id_reads_blocks(const struct run *run, const struct ggml_tensor *t)
 {
     const struct ggml_tensor *m = t->src[0], *x = t->src[1];
     struct run ask = {.inst = run->inst};
-    struct experts e;
 
-    return ggml_is_quantized(m->type) && type_name(m->type) && is_f32(x) &&
-           ggml_is_contiguous(x) && t->src[2]->type == GGML_TYPE_I32 &&
-           experts_of(t, &e) && may_round_to(t, m->type) &&
-           e.results <= MOST_ROWS_APART * (int64_t)e.n &&
-           rows_apart(&ask, t, &e);
+    return ggml_is_quantized(m->type) && is_f32(x) && ggml_is_contiguous(x) &&
+           t->src[2]->type == GGML_TYPE_I32 && mul_mat_experts(&ask, t);
 }
 
 bool mul_mat_id(struct run *run, const struct ggml_tensor *t)
