@@ -91,8 +91,8 @@ static struct ggml_tensor *inner(struct graph *g, const struct part *p,
                                  struct ggml_tensor *h)
 {
     struct ggml_tensor *gate = weight(g, p->type, p->width, p->inner, 1);
-    struct ggml_tensor *down = weight(g, p->type, p->inner, p->width, 1);
     struct ggml_tensor *up = weight(g, p->type, p->width, p->inner, 1);
+    struct ggml_tensor *down = weight(g, p->type, p->inner, p->width, 1);
 
     return ggml_mul_mat(g->ctx, down,
                         ggml_swiglu_split(g->ctx, ggml_mul_mat(g->ctx, gate, h),
@@ -460,15 +460,15 @@ static int run(const struct part *p, ggml_backend_t fusing,
 #define F(name) #name, GGML_TYPE_##name, GGML_TYPE_##name
 static const struct part parts[] = {
     /* weights of all, of V   width  d  heads  K's  tokens  streams */
-    {F(Q4_0),                   256, 64,    4,   2,      1,       1, false, false, false, 0, 0, 512, false, 15},
+    {F(Q4_0),                   256, 64,    4,   2,      1,       1, false, false, false, 0, 0, 512, false, 16},
     {F(Q4_0),                   256, 64,    4,   2,     70,       1, false, false, false, 0, 0, 512, false, 15},
     {F(Q8_0),                   256, 64,    9,   3,      1,       1, false, false, true,  0, 0, 0, false, 10},
     {"Q4_K, V Q6_K", GGML_TYPE_Q4_K, GGML_TYPE_Q6_K,
                                 512, 128,   4,   4,      2,       1, false, false, false, 0, 0, 0, false, 9},
     {F(Q4_K),                   256, 64,    4,   1,      8,       8, false, false, true,  0, 0, 0, false, 10},
     {F(Q5_0),                   256, 64,    4,   2,     24,       1, false, false, false, 0, 0, 0, false, 10},
-    {F(Q8_0),                   256, 64,    4,   2,      6,       2, true,  false, true,  0, 0, 0, false, 10},
-    {F(Q4_1),                   512, 256,   4,   1,      1,       1, true,  true,  true,  0, 0, 0, false, 11},
+    {F(Q8_0),                   256, 64,    4,   2,      6,       2, true,  false, true,  0, 0, 0, false, 14},
+    {F(Q4_1),                   512, 256,   4,   1,      1,       1, true,  true,  true,  0, 0, 0, false, 15},
     {F(F16),                    256, 64,    4,   2,      3,       1, false, false, false, 0, 0, 0, false, 1},
     {"turned in place", GGML_TYPE_Q8_0, GGML_TYPE_Q8_0,
                                 256, 64,    4,   2,      2,       1, .turned_in_place = true, .saves = 5},
@@ -487,7 +487,7 @@ static const struct part parts[] = {
     /* experts, of a token, the inner width */
     {F(Q8_0),                   256, 0, 0, 0,            1,       1, false, false, false, 16, 4, 256, true, 11},
     {F(Q4_K),                   256, 0, 0, 0,            5,       1, false, false, false, 64, 8, 256, false, 12},
-    {F(Q4_K),                   256, 0, 0, 0,           40,       1, false, false, false,  8, 2, 256, true, 6},
+    {F(Q4_K),                   256, 0, 0, 0,           40,       1, false, false, false,  8, 2, 256, true, 10},
 };
 /* clang-format on */
 
