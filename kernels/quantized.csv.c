@@ -6,8 +6,8 @@
  * and so have products of experts. A kernel's first row that fits is taken
  * (kpk_kernel_shape() in kpack.h). grid_y_each 0: one row of blocks;
  * grid_y_loops: the kernel loops over the rest. Experts take batch as columns,
- * and grid.z = topk besides. On AMD's GPUs and on sm_90 few columns of mul_mat_F
- * have grids with more workgroups (mul_mat.h).
+ * and grid.z = topk besides. On AMD's GPUs and on sm_90 few columns of
+ * mul_mat_F have grids with more workgroups (mul_mat.h).
  */
 #include "gguf/formats.h"
 #include "quantized/few_columns.h"

@@ -18,7 +18,7 @@ bool launch(const struct run *run, const char *name, uint64_t n,
  * workgroups as WHOLE_PLANES have work at once, so all planes go on side by
  * side, and a matrix that several of them read comes from memory once.
  */
-enum { WHOLE_PLANES = 8 };
+enum { WHOLE_PLANES = 16 };
 
 static uint32_t shared_by_planes(uint32_t groups, uint64_t planes)
 {
