@@ -152,17 +152,34 @@ struct NormedRow {
     }
 };
 
-DEV void ggml_norm_heads_to_cache(const kpk_ggml_heads &h, const f32 *q_weights,
-                                  const f32 *k_weights, f32 eps,
-                                  const f32 *table, const kpk_ggml_rope &r)
+/* A kernel's first argument once more: gfx9's scalar registers cannot keep all
+ * of it from one of a thread's rows to the next. */
+DEV kpk_ggml_heads read_again(const kpk_ggml_heads &given)
 {
-    const u32 d = h.q.ne[0], tokens = h.q.ne[2];
-    const u32 turned = 32 * (h.q.ne[1] + h.k.ne[1]), pairs = h.v.ne[0] / 2;
+#if KPK_NVIDIA
+    return given;
+#else
+    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
+
+    (void)given;
+    asm volatile("" : "+s"(args));
+    return *(const __attribute__((address_space(4))) kpk_ggml_heads *)args;
+#endif
+}
+
+DEV void ggml_norm_heads_to_cache(const kpk_ggml_heads &given,
+                                  const f32 *q_weights, const f32 *k_weights,
+                                  f32 eps, const f32 *table,
+                                  const kpk_ggml_rope &r)
+{
+    const u32 d = given.q.ne[0], tokens = given.q.ne[2];
+    const u32 turned = 32 * (given.q.ne[1] + given.k.ne[1]);
+    const u32 pairs = given.v.ne[0] / 2;
     const u32 all = turned + 32 * div_up(pairs, 32u);
-    const Turner turner(r, nullptr, nullptr, tokens, table);
 
     each_of(all * tokens, [&](u32 i) {
         const u32 token = divide_uniform(i, all), at = i - token * all;
+        const kpk_ggml_heads h = read_again(given);
 
         if (at >= turned) {
             if (at - turned < pairs)
@@ -173,6 +190,7 @@ DEV void ggml_norm_heads_to_cache(const kpk_ggml_heads &h, const f32 *q_weights,
                         cache_row(h.keys, h.key_ids, h.wide, token));
         const NormedRow row(head.row, head.query ? q_weights : k_weights, d,
                             at % 32, eps);
+        const Turner turner(r, nullptr, nullptr, tokens, table);
 
         for (u32 pair = at % 32; pair < d / 2; pair += 32)
             head.turn(h, turner.turn(token, pair), row);
