@@ -229,25 +229,32 @@ template <int N> struct HalfWords {
     Words<N> words;
 };
 
+#if KPK_NVIDIA
+/* an f16 and N words from the word at a on, or from its middle on */
+template <int N> DEV HalfWords<N> half_words_at(const u32 *a, bool odd)
+{
+    HalfWords<N> r;
+    u32 w = a[0];
+
+    r.half = odd ? w >> 16 : w;
+    UNROLL
+    for (int i = 0; i < N; i++) {
+        const u32 next = a[i + 1];
+
+        r.words.w[i] = __byte_perm(w, next, odd ? 0x7654u : 0x5432u);
+        w = next;
+    }
+    return r;
+}
+#endif
+
 template <int N, Access A> DEV HalfWords<N> load_half_words(const u8 *p)
 {
 #if KPK_NVIDIA
     if constexpr (A == Access::even_in_lds) {
         const u32 odd = (u32) reinterpret_cast<u64>(p) & 2;
-        const u32 *a = reinterpret_cast<const u32 *>(p - odd);
-        const u32 pick = odd ? 0x7654 : 0x5432;
-        HalfWords<N> r;
-        u32 w = a[0];
 
-        r.half = odd ? w >> 16 : w;
-        UNROLL
-        for (int i = 0; i < N; i++) {
-            const u32 next = a[i + 1];
-
-            r.words.w[i] = __byte_perm(w, next, pick);
-            w = next;
-        }
-        return r;
+        return half_words_at<N>(reinterpret_cast<const u32 *>(p - odd), odd);
     }
 #endif
     return {load_u16(p), load_words<N, A>(p + 2)};

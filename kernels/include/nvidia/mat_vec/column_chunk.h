@@ -138,20 +138,8 @@ template <int N> DEV Words<N> shifted_words(const u8 *aligned, u32 shift)
 /* an f16 and N words of a block that begins in the aligned word of p */
 template <int N> DEV HalfWords<N> lane_half_words(const u8 *p)
 {
-    const u32 *a = reinterpret_cast<const u32 *>(p);
-    const bool odd = odd_block<1>() != 0;
-    HalfWords<N> r;
-    u32 w = a[0];
-
-    r.half = odd ? w >> 16 : w;
-    UNROLL
-    for (int i = 0; i < N; i++) {
-        const u32 next = a[i + 1];
-
-        r.words.w[i] = __byte_perm(w, next, odd ? 0x7654u : 0x5432u);
-        w = next;
-    }
-    return r;
+    return half_words_at<N>(reinterpret_cast<const u32 *>(p),
+                            odd_block<1>() != 0);
 }
 
 /* c plus the four products of bytes of a, 0 to 255, with signed ones of b */
