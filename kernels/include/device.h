@@ -262,6 +262,25 @@ DEV u32 uniform(u32 v)
 }
 
 /*
+ * A kernel's arguments, read again from where the launch put them. AMD's
+ * compiler would keep every number that follows from them in scalar registers,
+ * through loops that do not need it, and there are too few. Args has the
+ * kernel's parameters from the first on.
+ */
+template <typename Args> DEV const Args &read_again(const Args &given)
+{
+#if KPK_NVIDIA
+    return given;
+#else
+    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
+
+    (void)given;
+    asm volatile("" : "+s"(args));
+    return *(const Args *)args;
+#endif
+}
+
+/*
  * Orders this wave's LDS accesses among its own lanes, for exchanges through
  * LDS that stay within a group of 32 lanes. Not a barrier between waves.
  */

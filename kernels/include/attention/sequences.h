@@ -56,21 +56,9 @@ struct SecondForm {
     }
 };
 
-/*
- * The arguments, read again from where the launch put them: AMD's compiler
- * would keep all of them in scalar registers, and there are too few.
- */
 DEV const AttentionArgs &read_args(const AttentionArgs &a)
 {
-#if KPK_NVIDIA
-    return a;
-#else
-    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
-
-    (void)a;
-    asm volatile("" : "+s"(args));
-    return *(const AttentionArgs *)args;
-#endif
+    return read_again(a);
 }
 
 /* A sequence of the batch. */

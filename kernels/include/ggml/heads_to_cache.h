@@ -152,21 +152,6 @@ struct NormedRow {
     }
 };
 
-/* A kernel's first argument once more: gfx9's scalar registers cannot keep all
- * of it from one of a thread's rows to the next. */
-DEV kpk_ggml_heads read_again(const kpk_ggml_heads &given)
-{
-#if KPK_NVIDIA
-    return given;
-#else
-    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
-
-    (void)given;
-    asm volatile("" : "+s"(args));
-    return *(const __attribute__((address_space(4))) kpk_ggml_heads *)args;
-#endif
-}
-
 DEV void ggml_norm_heads_to_cache(const kpk_ggml_heads &given,
                                   const f32 *q_weights, const f32 *k_weights,
                                   f32 eps, const f32 *table,

@@ -21,25 +21,6 @@ template <typename T> struct Gemm {
     S alpha, beta;
 };
 
-/*
- * The arguments, read again from where the launch put them. AMD's compiler
- * would keep every number that follows from them in scalar registers, through
- * loops that do not need it, and there are too few. For kernels with the
- * parameters of Gemm and no others.
- */
-template <typename T> DEV const Gemm<T> &read_again(const Gemm<T> &g)
-{
-#if KPK_NVIDIA
-    return g;
-#else
-    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
-
-    (void)g;
-    asm volatile("" : "+s"(args));
-    return *(const Gemm<T> *)args;
-#endif
-}
-
 /* One of the matrices of a batch, and the part of K that a split takes. */
 struct GemmPart {
     u64 b; /* in the batch */
