@@ -67,9 +67,9 @@ EXPORT_DENSE(bf16_f32, bf16, f32)
                        const i32 *sorted_token_ids, const i32 *expert_offsets, \
                        f32 *outputs, MOE_SIZES, i32 k_padded)                  \
     {                                                                          \
-        moe_mul_mat<F, rows, cols, passes>(weights, inputs_q8_1,               \
-                                           sorted_token_ids, expert_offsets,   \
-                                           outputs, MOE_SIZE_ARGS, k_padded);  \
+        moe_mul_mat<F, rows, cols, passes>(                                    \
+            {weights, inputs_q8_1, sorted_token_ids, expert_offsets, outputs,  \
+             num_experts, topk, size_m, size_n, size_k, k_padded});            \
     }
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
                       tiled, column, counts, threads, elems, join,             \

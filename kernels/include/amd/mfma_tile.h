@@ -17,6 +17,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
     static constexpr int thirds = 6 * Cols / tile_threads;
     static constexpr int words = Q8_1::words / 3;
 
+    int tid;
     const u8 *base;   /* the tile's, equal in all threads */
     u32 from[thirds]; /* offsets from base */
     PartOfRow part[thirds];
@@ -25,7 +26,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
     template <class Chosen>
     DEV_MEMBER RawColumns(const u8 *y, size_t stride, int col0, int ncols,
                           RowParts parts, const Chosen &chosen)
-        : base(y + stride * (size_t)col0)
+        : tid(chosen.thread()), base(y + stride * (size_t)col0)
     {
         UNROLL
         for (int i = 0; i < thirds; i++) {
@@ -41,15 +42,15 @@ template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
         }
     }
 
-    static DEV_MEMBER int third(int i)
+    DEV_MEMBER int third(int i) const
     {
-        return tile_thread() + i * tile_threads;
+        return tid + i * tile_threads;
     }
-    static DEV_MEMBER int which(int i)
+    DEV_MEMBER int which(int i) const
     {
         return third(i) / 3 % 2;
     }
-    static DEV_MEMBER int word(int i)
+    DEV_MEMBER int word(int i) const
     {
         return third(i) % 3 * words;
     }
@@ -81,7 +82,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
     DEV_MEMBER void store(Lds &lds, int step, int) const
     {
         typedef volatile __attribute__((address_space(3))) u32 *Places;
-        const Places y = (Places)(lds.y + tile_thread() * words);
+        const Places y = (Places)(lds.y + tid * words);
 
         UNROLL
         for (int i = 0; i < thirds; i++) {

@@ -43,38 +43,40 @@ DEV const u8 *column_step(const u8 *base, int step, int nblocks)
  * turn of its own: bytes that the steps share are loaded once, and each turn
  * knows where its bits are.
  */
-template <class F, class Cut, class Lds, BlockPlace P,
+template <class F, class Cut, class Lds, BlockPlace P, class Chosen,
           bool Legacy = TileStep<F>::legacy>
 struct StepRows;
 
-template <class F, class Cut, class Lds, BlockPlace P>
-struct StepRows<F, Cut, Lds, P, true> {
+template <class F, class Cut, class Lds, BlockPlace P, class Chosen>
+struct StepRows<F, Cut, Lds, P, Chosen, true> {
     typedef TileStep<F> Step;
     /* a product of biases takes two steps */
     static constexpr int turns = Lds::half_biases ? 2 : 1;
     static constexpr int pieces = 2 * Cut::tile_rows / tile_threads;
 
+    Chosen chosen;
     const u8 *base; /* of the tile */
     u32 row[pieces];
     PartOfRow part[pieces];
     typename F::Raw in[pieces];
 
-    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows, RowParts parts)
-        : base(x)
+    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows, RowParts parts,
+                        const Chosen &chosen)
+        : chosen(chosen), base(x)
     {
         UNROLL
         for (int p = 0; p < pieces; p++) {
-            const int r = tile_thread() / 2 + p * 64;
+            const int r = chosen.thread() / 2 + p * 64;
 
             row[p] = (u32)(min_of(Cut::row(r), nrows - 1) * row_bytes +
-                           (Cut::is_cut ? 0 : tile_thread() % 2 * F::bytes));
+                           (Cut::is_cut ? 0 : chosen.thread() % 2 * F::bytes));
             part[p] = parts.part(Cut::part_of_row(r));
         }
     }
 
     template <int Turn> DEV_MEMBER void load(int step, int nblocks)
     {
-        const int piece = tile_thread() % 2;
+        const int piece = chosen.thread() % 2;
 
         if (!Cut::is_cut && 2 * step + 1 == nblocks)
             one_back(row, F::bytes, [=](int) { return piece == 1; });
@@ -97,11 +99,11 @@ struct StepRows<F, Cut, Lds, P, true> {
 
     template <int Turn> DEV_MEMBER void store(Lds &lds, int step, int nblocks)
     {
-        const int piece = tile_thread() % 2;
+        const int piece = chosen.thread() % 2;
 
         UNROLL
         for (int p = 0; p < pieces; p++) {
-            const int row = tile_thread() / 2 + p * 64;
+            const int row = chosen.thread() / 2 + p * 64;
             const Chunk c = F::unpack(not_before(in[p]), 0);
             float scale = c.scale[0] * (1 / Lds::unit());
             float bias = F::bias_factor != 0 ? c.scale[0] : c.bias[0];
@@ -110,7 +112,7 @@ struct StepRows<F, Cut, Lds, P, true> {
                 scale = bias = 0;
                 asm volatile("" : "+v"(scale), "+v"(bias));
             }
-            store_chunk<F>(lds.x + p * 64 * tile_stride, tile_thread() / 2,
+            store_chunk<F>(lds.x + p * 64 * tile_stride, chosen.thread() / 2,
                            piece, c.q);
             lds.x_scale[piece * Lds::row_slot + Lds::place(row)] = scale;
             if constexpr (Lds::lesses)
@@ -127,11 +129,12 @@ struct StepRows<F, Cut, Lds, P, true> {
     }
 };
 
-template <class F, class Cut, class Lds, BlockPlace P>
-struct StepRows<F, Cut, Lds, P, false> {
+template <class F, class Cut, class Lds, BlockPlace P, class Chosen>
+struct StepRows<F, Cut, Lds, P, Chosen, false> {
     static constexpr int turns = 4;
     static constexpr int pieces = 2 * Cut::tile_rows / tile_threads;
 
+    Chosen chosen;
     const u8 *base; /* of the tile */
     u32 from[pieces];
     u32 own; /* the row whose head this thread loads, if any */
@@ -139,25 +142,26 @@ struct StepRows<F, Cut, Lds, P, false> {
     typename F::Bytes in[pieces];
     typename F::Head head;
 
-    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows, RowParts parts)
-        : base(x)
+    DEV_MEMBER StepRows(const u8 *x, int row_bytes, int nrows, RowParts parts,
+                        const Chosen &chosen)
+        : chosen(chosen), base(x)
     {
         UNROLL
         for (int p = 0; p < pieces; p++) {
-            const int r = tile_thread() / 2 + p * 64;
+            const int r = chosen.thread() / 2 + p * 64;
 
             from[p] = (u32)(min_of(Cut::row(r), nrows - 1) * row_bytes +
-                            tile_thread() % 2 * 16);
+                            chosen.thread() % 2 * 16);
             part[p] = parts.part(Cut::part_of_row(r));
         }
         own = (u32)(min_of(Cut::row(own_row()), nrows - 1) * row_bytes);
         own_part = parts.part(Cut::part_of_row(own_row()));
     }
 
-    static DEV_MEMBER int own_row()
+    DEV_MEMBER int own_row() const
     {
-        return KPK_WMMA_WIDE ? tile_thread()
-                             : tile_thread() / 2 + tile_thread() % 2 * 64;
+        return KPK_WMMA_WIDE ? chosen.thread()
+                             : chosen.thread() / 2 + chosen.thread() % 2 * 64;
     }
 
     template <int Turn> DEV_MEMBER void load(int step, int nblocks)
@@ -173,8 +177,8 @@ struct StepRows<F, Cut, Lds, P, false> {
                                  : in_place(from[p]);
 
             if (Turn == 0) /* of both pieces */
-                F::template load_row<P>(in[p],
-                                        at + (mine - tile_thread() % 2 * 16u));
+                F::template load_row<P>(
+                    in[p], at + (mine - chosen.thread() % 2 * 16u));
             F::template load_piece<Turn, P>(in[p], at + mine);
         }
         if (Turn == 0)
@@ -185,15 +189,15 @@ struct StepRows<F, Cut, Lds, P, false> {
 
     template <int Turn> DEV_MEMBER void store(Lds &lds, int, int)
     {
-        const int piece = tile_thread() % 2;
+        const int piece = chosen.thread() % 2;
 
         UNROLL
         for (int p = 0; p < pieces; p++) {
-            const int row = tile_thread() / 2 + p * 64;
+            const int row = chosen.thread() / 2 + p * 64;
             u32 q[8];
 
             F::template unpack<Turn>(in[p], piece, q);
-            store_chunk<F>(lds.x + p * 64 * tile_stride, tile_thread() / 2,
+            store_chunk<F>(lds.x + p * 64 * tile_stride, chosen.thread() / 2,
                            piece, q);
             F::template store<Turn>(lds, in[p], Lds::place(row), piece);
         }
@@ -204,9 +208,9 @@ struct StepRows<F, Cut, Lds, P, false> {
 /* ---- the loop ---- */
 
 template <class F, class Cut, class Lds, BlockPlace P, class Columns,
-          class Product>
+          class Product, class Chosen>
 struct TileSteps {
-    typedef StepRows<F, Cut, Lds, P> Weights;
+    typedef StepRows<F, Cut, Lds, P, Chosen> Weights;
     static constexpr int turns = Weights::turns;
 
     Weights rows;
@@ -276,10 +280,10 @@ struct SteppedTile {
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const RowParts parts = parts_of_row<F, Parts>(nblocks);
         const int steps = TileStep<F>::count(parts.blocks);
-        Product product(tile_thread());
-        TileSteps<F, Cut, Lds, P, Columns, Product> turns{
-            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0,
-             parts},
+        Product product(chosen.thread());
+        TileSteps<F, Cut, Lds, P, Columns, Product, Chosen> turns{
+            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0, parts,
+             chosen},
             {y, y_stride, col0, y_cols, parts, chosen},
             parts.blocks,
             steps,

@@ -25,6 +25,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct WideColumns {
                            RowParts parts, const Chosen &chosen)
         : base(y + stride * (size_t)col0)
     {
+        static_assert(Chosen::are_neighbours, "offsets are from column col0");
         UNROLL
         for (int p = 0; p < blocks; p++) {
             const int c = column(p);

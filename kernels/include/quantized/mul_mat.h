@@ -42,6 +42,7 @@ template <class F, int Rows, int Cols, int Parts> struct TileColumns {
     typedef TileCut<Rows, Cols, Parts> Cut;
     static constexpr int blocks = 2 * Cols / tile_threads;
 
+    int tid;
     const u8 *col[blocks];
     PartOfRow part[blocks];
     Words<Q8_1::words> in[blocks];
@@ -49,6 +50,7 @@ template <class F, int Rows, int Cols, int Parts> struct TileColumns {
     template <class Chosen>
     DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols,
                            RowParts parts, const Chosen &chosen)
+        : tid(chosen.thread())
     {
         UNROLL
         for (int p = 0; p < blocks; p++) {
@@ -59,16 +61,16 @@ template <class F, int Rows, int Cols, int Parts> struct TileColumns {
         }
     }
 
-    static DEV_MEMBER int column(int p)
+    DEV_MEMBER int column(int p) const
     {
-        return (tile_thread() + p * tile_threads) / 2;
+        return (tid + p * tile_threads) / 2;
     }
 
     DEV_MEMBER void load(int step, int nblocks)
     {
         UNROLL
         for (int p = 0; p < blocks; p++) {
-            int block = Step::column_block(step, tile_thread() % 2);
+            int block = Step::column_block(step, tid % 2);
 
             if (Cut::is_cut)
                 block = (int)part[p].block(block);
@@ -83,7 +85,7 @@ template <class F, int Rows, int Cols, int Parts> struct TileColumns {
     {
         UNROLL
         for (int p = 0; p < blocks; p++) {
-            const int col = column(p), which = tile_thread() % 2;
+            const int col = column(p), which = tid % 2;
             const u32(&w)[Q8_1::words] = in[p].w;
             /* a missing block gets scale 0, because 0 * infinity is a NaN */
             bool present = Cut::is_cut
@@ -207,7 +209,7 @@ template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
                                int y_cols, size_t y_stride, int dst_stride,
                                const Chosen &chosen)
     {
-        const int tid = tile_thread();
+        const int tid = chosen.thread();
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const RowParts parts = parts_of_row<F, Parts>(nblocks);
         const int steps = Step::count(parts.blocks);
@@ -227,24 +229,27 @@ template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
             in.part[p] = parts.part(Cut::part_of_row(r));
         }
         nblocks = parts.blocks;
+        /* The loop is behind the same condition as the first load: in a loop
+         * over tiles the compiler would keep the last tile's bytes for a tile
+         * without steps. */
         if (steps > 0) {
             load(in, tid, 0, from, row, nblocks);
             columns.load(0, nblocks);
-        }
-        for (int step = 0; step < steps; step++) {
-            store_weights(lds, in, tid, step, nblocks);
-            columns.store(lds, step, nblocks);
-            __syncthreads();
-            if (step + 1 < steps) {
-                load(in, tid, step + 1, from, row, nblocks);
-                columns.load(step + 1, nblocks);
+            for (int step = 0; step < steps; step++) {
+                store_weights(lds, in, tid, step, nblocks);
+                columns.store(lds, step, nblocks);
+                __syncthreads();
+                if (step + 1 < steps) {
+                    load(in, tid, step + 1, from, row, nblocks);
+                    columns.load(step + 1, nblocks);
+                }
+                product.multiply(lds);
+                if constexpr (Lds::step_biases)
+                    if (step % tile_bias_steps == tile_bias_steps - 1 ||
+                        step + 1 == steps)
+                        product.add_biases(lds);
+                __syncthreads();
             }
-            product.multiply(lds);
-            if constexpr (Lds::step_biases)
-                if (step % tile_bias_steps == tile_bias_steps - 1 ||
-                    step + 1 == steps)
-                    product.add_biases(lds);
-            __syncthreads();
         }
 
         if constexpr (Cut::is_cut)

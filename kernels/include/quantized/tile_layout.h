@@ -447,7 +447,7 @@ DEV void store_parts(Lds &lds, const Product &product, float *dst, int row0,
     });
     __syncthreads();
     UNROLL
-    for (int i = tile_thread(); i < results; i += tile_threads) {
+    for (int i = columns.thread(); i < results; i += tile_threads) {
         const int r = row0 + i % Cut::rows, c = col0 + i / Cut::rows;
         float sum = 0;
 
