@@ -105,3 +105,53 @@ struct OperandCopy : L {
         from += step;
     }
 };
+
+/*
+ * The same of an operand whose rows a list names; lines lie along K, and there
+ * is no row behind the list. Lines without a row keep what LDS had: they are
+ * factors of no result that is stored.
+ */
+template <typename T, class L, u32 Threads> struct ListedCopy : L {
+    static constexpr u32 k = L::pieces * 8;
+    static constexpr u32 pass_lines = Threads / L::pieces;
+    static constexpr u32 passes = L::lines / pass_lines;
+    static_assert(L::along && pass_lines % 8 == 0 &&
+                      passes * pass_lines == L::lines,
+                  "passes have the same permutation");
+
+    const T *from[passes]; /* this thread's pieces, or null */
+    u32 lds, column, at;
+
+    ListedCopy() = default;
+    /* row(line): where the row begins, or null */
+    template <class Row> DEV_MEMBER explicit ListedCopy(Row row)
+    {
+        const u32 line = threadIdx.x / L::pieces;
+        const u32 piece = threadIdx.x % L::pieces;
+
+        lds = L::place(line, piece);
+        at = column = piece * 8;
+        UNROLL
+        for (u32 i = 0; i < passes; i++)
+            from[i] = row(line + i * pass_lines);
+    }
+    /* Starts copying a step; zeros fill the part of K behind `left`. */
+    DEV_MEMBER void copy(u32 stage, u32 left)
+    {
+        const u32 n = left > column ? min_of(left - column, 8u) * 2 : 0;
+
+        UNROLL
+        for (u32 i = 0; i < passes; i++) {
+            const u32 to = stage + lds + i * pass_lines * L::line_nbytes;
+
+            if (left >= k)
+                async_copy_16_if(from[i] != nullptr, to, from[i] + at);
+            else if (from[i])
+                async_copy_part(to, from[i] + at, n);
+        }
+    }
+    DEV_MEMBER void next()
+    {
+        at += k;
+    }
+};

@@ -54,7 +54,9 @@ template <bool Along, u32 Rows> struct WarpgroupLines {
  * of K. Warpgroups with the same rows add up their sums in the end.
  */
 template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
-          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0>
+          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0,
+          class StepsA =
+              OperandCopy<T, WarpgroupLines<AlongA, Rows>, Down * Deep * 128>>
 struct WarpgroupTile {
     static constexpr u32 shares = Shares; /* most blocks of a cluster */
     static constexpr u32 threads = Down * Deep * 128;
@@ -62,7 +64,7 @@ struct WarpgroupTile {
     static constexpr u32 step_k = wgmma_k * Deep;
     typedef WarpgroupLines<AlongA, Rows> A;
     typedef WarpgroupLines<AlongB, Cols> B;
-    typedef OperandCopy<T, A, threads> CopyA;
+    typedef StepsA CopyA;
     typedef OperandCopy<T, B, threads> CopyB;
     typedef Wgmma<T, Cols, AlongA, AlongB> Op;
     static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
@@ -520,11 +522,9 @@ struct WarpgroupTile {
         if (has_room && again)
             cluster_arrive(); /* LDS for others' sums is free */
     }
-    /*
-     * fn(row, column, sums of this and the next) for all pairs, neighbours in
-     * neighbouring lanes, by way of LDS, which must not be needed any more.
-     */
-    template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
+    /* read(slab, row, column) for all results, of which a slab in LDS has 16
+     * rows and slab_cols columns; LDS must not be needed any more. */
+    template <class Read> DEV_MEMBER void by_slabs(u8 *lds, Read read) const
     {
         const u32 l = threadIdx.x % 32;
         f32 *const slab = slab_of<f32>(lds);
@@ -540,10 +540,33 @@ struct WarpgroupTile {
                         Pack<f32, 2>{{v[4 * j + 2 * h], v[4 * j + 2 * h + 1]}});
             }
             __syncwarp();
+            read(slab, r0, c0);
+        });
+    }
+    /* fn(row, column, sums of this and the next) for all pairs, neighbours in
+     * neighbouring lanes */
+    template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
+    {
+        by_slabs(lds, [&](const f32 *slab, u32 r0, u32 c0) {
             each_slab_pair<slab_cols, slab_pitch>(
                 slab, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
                     fn(r0 + r, c0 + c, sums);
                 });
+        });
+    }
+    /* fn(row, column, eight sums in LDS) for all pieces of a row */
+    template <class Fn> DEV_MEMBER void each_piece(u8 *lds, Fn fn) const
+    {
+        constexpr u32 pieces = slab_cols / 8;
+
+        by_slabs(lds, [&](const f32 *slab, u32 r0, u32 c0) {
+            UNROLL
+            for (u32 i = 0; i < 16 * pieces; i += 32) {
+                const u32 r = (i + threadIdx.x % 32) / pieces;
+                const u32 c = threadIdx.x % pieces * 8;
+
+                fn(r0 + r, c0 + c, slab + r * slab_pitch + c);
+            }
         });
     }
 };
