@@ -24,7 +24,7 @@
 #define MOE_SIZE_ARGS moe_sizes(num_experts, topk, size_m, size_n, size_k)
 
 #define EXPORT_DENSE(name, T, R)                                               \
-    KERNEL_UP_TO(128)                                                          \
+    KERNEL_UP_TO(moe_dense_threads)                                            \
     moe_gemm_##name(const T *input, const T *weights,                          \
                     const i32 *sorted_token_ids, const i32 *expert_offsets,    \
                     const f32 *topk_weights, R *output, MOE_SIZES)             \

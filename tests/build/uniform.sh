@@ -14,6 +14,7 @@ need_nvcc "kernels are compiled for no NVIDIA"
 # One layout and type stands for all: they have the same code but for copies.
 sed -E '/^(EXPORT|ALIGN)\(/d' "$ROOT/kernels/gemm.hip" >"$WORK/gemm.hip"
 echo 'TILES(bf16, f32, nt, false, true)' >>"$WORK/gemm.hip"
+sed -E '/^(GGUF_WEIGHTS|EXPORT_TOPK)\(/d' "$ROOT/kernels/moe.hip" >"$WORK/moe.hip"
 
 cat >"$WORK/branch.hip" <<'END'
 #include "device.h"
@@ -76,6 +77,8 @@ count() { # name
 }
 check "the tiles compile" compile gemm
 check "their products have uniform operands" count gemm
+check "experts' tiles compile" compile moe
+check "and have uniform operands, too" count moe
 check "one that branches compiles" compile branch
 refuse "and is noticed" "R2UR before" count branch
 finish

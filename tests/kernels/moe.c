@@ -36,6 +36,7 @@ static const struct product_of dense_products[] = {
     {2, 1, 20, 64, 63, 2, 1, true, false, 0, false},
     {3, 2, 12, 100, 72, 3, 2, false, true, 1, false},
     {2, 2, 70, 66, 200, 1, 1, true, true, 0, false},
+    {3, 1, 400, 72, 72, 1, 1, false, false, 0, true},
 };
 
 struct routed {
@@ -134,9 +135,9 @@ static void *inputs_of(struct kt *t, enum kt_type type, size_t n, uint64_t seed)
  * `weights`, [experts, n, k] as the kernel should see them.
  */
 static void check_tiles(struct kt *t, const struct product_of *c,
-                        const struct routed *r, enum kt_type type,
-                        enum kt_type out_type, const void *device_weights,
-                        const double *weights)
+                        const kpk_shape *shape, const struct routed *r,
+                        enum kt_type type, enum kt_type out_type,
+                        const void *device_weights, const double *weights)
 {
     const size_t size = kt_size(type), out = (size_t)r->m * c->n;
     const size_t nbytes = out * kt_size(out_type);
@@ -182,8 +183,7 @@ static void check_tiles(struct kt *t, const struct product_of *c,
     int32_t experts = (int32_t)c->experts, topk = (int32_t)c->topk;
     int32_t m = (int32_t)r->m, n = (int32_t)c->n, k = (int32_t)c->k;
 
-    if (!kt_launch(t, (const unsigned[3]){c->grid_x, c->grid_y, 1},
-                   (const unsigned[3]){128, 1, 1}, 0,
+    if (!kt_launch(t, shape->grid, shape->block, shape->shared_nbytes,
                    KPK_ARGS(dx, device_weights, sorted, offsets, factors, dst,
                             experts, topk, m, n, k)))
         return;
@@ -192,6 +192,13 @@ static void check_tiles(struct kt *t, const struct product_of *c,
              (struct kt_gate){0.5L, 1, scale, false});
 }
 
+static kpk_shape shape_of(const struct product_of *c)
+{
+    return (kpk_shape){{c->grid_x, c->grid_y, 1}, {128, 1, 1}, 0};
+}
+
+/* In the case's grid, and as is recommended where that gives shared memory:
+ * kernels go another way with it. */
 static void run_dense_case(struct kt *t, const struct product_of *c,
                            enum kt_type type, enum kt_type out_type)
 {
@@ -199,13 +206,19 @@ static void run_dense_case(struct kt *t, const struct product_of *c,
     const struct routed r = route(t, c);
     const void *w = inputs_of(t, type, nw, 7);
     double *weights = kt_alloc(t, nw * sizeof(*weights));
+    const void *dw =
+        kt_device(t, w, nw * kt_size(type), c->lead * kt_size(type));
+    kpk_shape shape = shape_of(c);
+    const kpk_kernel *kernel;
 
     name_product(t, c);
     for (size_t i = 0; i < nw; i++)
         weights[i] = (double)kt_get(type, w, i);
-    check_tiles(t, c, &r, type, out_type,
-                kt_device(t, w, nw * kt_size(type), c->lead * kt_size(type)),
-                weights);
+    check_tiles(t, c, &shape, &r, type, out_type, dw, weights);
+    if (kpk_kernel_get(t->inst, t->symbol, &kernel) == KPK_OK &&
+        kpk_kernel_shape(kernel, c->experts, c->n, &shape) == KPK_OK &&
+        shape.shared_nbytes)
+        check_tiles(t, c, &shape, &r, type, out_type, dw, weights);
 }
 
 /* ---- negative counts ---- */
@@ -401,6 +414,7 @@ static void run_prefill(struct kt *t, const struct kt_row *row)
         const struct product_of *c = &products[i];
         const size_t nw = (size_t)c->experts * c->n * c->k;
         const struct routed r = route(t, c);
+        const kpk_shape shape = shape_of(c);
         double *weights = kt_alloc(t, nw * sizeof(*weights));
         float *numbers = kt_alloc(t, nw * sizeof(*numbers));
         uint8_t *host;
@@ -413,7 +427,7 @@ static void run_prefill(struct kt *t, const struct kt_row *row)
 
             weights[k] = (double)kt_get(row->a, &code, 0);
         }
-        check_tiles(t, c, &r, row->a, KT_F32, blocks, weights);
+        check_tiles(t, c, &shape, &r, row->a, KT_F32, blocks, weights);
     }
     if (id == GGUF_Q2_K && row->a == KT_F16)
         run_far_expert(t, true);

@@ -26,13 +26,24 @@
  * Up to 16 rows of a dense expert take another way, for then reading the
  * weights takes the time: each wave has columns of its own, whose weights go
  * from memory straight to the lanes that multiply them, many at once.
+ *
+ * On sm_90 dense experts go by nvidia/gemm/grouped_tile.h, if blocks have 256
+ * threads and shared memory as moe.csv says, and rows of the input and the
+ * weights are aligned to 16 bytes. Otherwise the first 128 threads work.
  */
 #pragma once
 
+#include "early.h"
 #include "matrix/gemm_tile.h"
+#include "moe/moe_args.h"
 #include "reduce/team.h"
+#if KPK_WARPGROUPS
+#include "nvidia/gemm/grouped_tile.h"
+#endif
 
 constexpr u32 moe_threads = 128, moe_tile = 64;
+/* the most of a block with dense experts */
+constexpr u32 moe_dense_threads = KPK_WARPGROUPS ? 256 : moe_threads;
 constexpr u32 moe_row_tiles = moe_tile / 16;
 constexpr u32 moe_pieces = moe_tile * step_pieces / moe_threads; /* a thread */
 
@@ -185,10 +196,6 @@ template <class F, typename T> struct gguf_expert {
 };
 
 /* ---- the product ---- */
-
-struct MoeSizes {
-    u32 experts, topk, m, n, k;
-};
 
 template <typename T, typename R> struct Moe {
     typedef Unit<T> U;
@@ -448,23 +455,19 @@ template <typename T, typename R> struct Moe {
     __shared__ Piece lds_b[moe_tile * step_pieces];                            \
     __shared__ u32 lds_row[moe_tile]
 
-/* a size from an argument; a negative one counts as 0 */
-DEV u32 size_of_arg(i32 v)
-{
-    return v > 0 ? (u32)v : 0;
-}
-
-DEV MoeSizes moe_sizes(i32 experts, i32 topk, i32 m, i32 n, i32 k)
-{
-    return {size_of_arg(experts), max_of(size_of_arg(topk), 1u), size_of_arg(m),
-            size_of_arg(n), size_of_arg(k)};
-}
-
 template <typename T, typename R>
 DEV void moe_gemm(const T *input, const T *weights, const i32 *sorted,
                   const i32 *offsets, const f32 *topk_weights, R *output,
                   const MoeSizes &size)
 {
+    wait_for_launch_before();
+#if KPK_WARPGROUPS
+    if (moe_gemm_by_tiles(MoeProduct<T, R>{input, weights, sorted, offsets,
+                                           topk_weights, output, size}))
+        return;
+    if (moe_thread() >= moe_threads)
+        return;
+#endif
     MOE_LDS;
     const Moe<T, R> moe = {input, sorted, topk_weights, output,
                            size,  lds_a,  lds_b,        lds_row};
