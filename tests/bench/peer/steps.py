@@ -101,6 +101,8 @@ def launch(f, grid, block, shared, *args):
     values = [argument(a) for a in args]
     pointers = (C.c_void_p * len(values))(*[C.cast(C.pointer(v), C.c_void_p) for v in values])
     grid, block = (tuple(x) + (1, 1, 1) for x in (grid, block))
+    if shared > 48 << 10:
+        must(driver.cuFuncSetAttribute(f, 8, shared))  # MAX_DYNAMIC_SHARED_SIZE_BYTES
     must(driver.cuLaunchKernel(f, *grid[:3], *block[:3], shared,
                                C.c_void_p(torch.cuda.current_stream().cuda_stream), pointers, None))
 
@@ -225,7 +227,8 @@ def expert_case(ours, candle, model, down, tokens, dtype, fmt=None, few=False):
             if few:
                 launch(f, (div_up(n, int(row["grid_x_each"])), m), block, 0, w, x, r.rows, r.ids, scale, out, *sizes, padded)
             else:
-                launch(f, (experts, div_up(n, int(row["grid_y_each"]))), block, 0, x, w, r.rows, r.offsets, scale, out, *sizes)
+                launch(f, (experts, div_up(n, int(row["grid_y_each"]))), block, int(row.get("shared_nbytes") or 0),
+                       x, w, r.rows, r.offsets, scale, out, *sizes)
         return call
 
     def their_call(i):
