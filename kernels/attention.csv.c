@@ -98,6 +98,7 @@ int main(void)
                        has_groups && at->d < 256);
             }
     }
+    puts("attention2_*_to_*,,256,pieces,256,1,none,0,0,0,0,0,0,0,0,0");
     puts("attention*,,256,rows,128,1,heads,1,1,0,2,0,0,0,0,0");
     puts("set_rows_*,,256,elements,256,1,none,0,0,0,0,0,0,0,0,0");
     return 0;
