@@ -214,12 +214,14 @@ DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
 
     u64 *words = reinterpret_cast<u64 *>(g.own + COMM_PARTS) +
                  (u64)blockIdx.x / parts * parts * COMM_PART_WORDS;
-    const u32 from = lane_id() & (parts - 1);
+    A told = 0;
 
     if (threadIdx.x == 0)
         tell_part(g, words + blockIdx.x % parts * COMM_PART_WORDS, v);
-    return lanes_reduce(told_part(g, words + from * COMM_PART_WORDS, v), parts,
-                        plus());
+    if (lane_id() < parts)
+        told = told_part(g, words + lane_id() * COMM_PART_WORDS, v);
+    return join_lanes(told,
+                      plus()); /* of all lanes, which leave a wait apart */
 }
 
 /* A block's LDS stays until all of its cluster have read it. */
