@@ -57,14 +57,14 @@
     KERNEL_UP_TO(512)                                                          \
     name##_small_##T(COMM_PARAMETERS, const T *in, NORM_PARAMETERS(T))         \
     {                                                                          \
-        COMM_GROUP(g);                                                         \
+        COMM_GROUP_BEFORE(g);                                                  \
         summed_norm_small<T, blocks>(g, in, {NORM_CALL(T)});                   \
     }                                                                          \
     KERNEL_UP_TO(512)                                                          \
     name##_medium_##T(COMM_PARAMETERS, const T *in, u64 slots,                 \
                       u64 slot_nbytes, NORM_PARAMETERS(T))                     \
     {                                                                          \
-        COMM_GROUP(g);                                                         \
+        COMM_GROUP_BEFORE(g);                                                  \
         summed_norm_medium<T, blocks>(g, {slots, slot_nbytes}, in,             \
                                       {NORM_CALL(T)});                         \
     }                                                                          \
@@ -84,7 +84,7 @@
     all_reduce_medium_##T(COMM_PARAMETERS, const T *in, T *out, u64 n,         \
                           u64 slots, u64 slot_nbytes, u32 rounds)              \
     {                                                                          \
-        COMM_GROUP(g);                                                         \
+        COMM_GROUP_BEFORE(g);                                                  \
         all_reduce_medium(g, {slots, slot_nbytes}, in, out, n, rounds);        \
     }                                                                          \
     KERNEL_UP_TO(512)                                                          \
@@ -92,7 +92,7 @@
                           T *out, u64 n, u64 slots, u64 slot_nbytes,           \
                           u32 rounds)                                          \
     {                                                                          \
-        COMM_GROUP(g);                                                         \
+        COMM_GROUP_BEFORE(g);                                                  \
         all_reduce_pushed(g, {slots, slot_nbytes}, in,                         \
                           PushedTargets<T>{{RANK_POINTERS_LIST(to)}}, out, n,  \
                           rounds);                                             \

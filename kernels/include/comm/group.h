@@ -88,8 +88,8 @@ struct CommGroup {
     u32 rank, ranks;
     u32 small_nbytes; /* of one slot's data */
     u32 limit_ms;
-    u32 call;  /* this call's number, which is never 0 */
-    bool dead; /* somebody was waited for in vain */
+    u32 call; /* this call's number, which is never 0 */
+    u32 dead; /* not 0: somebody was waited for in vain */
 };
 
 #define RANK_POINTERS(T, name)                                                 \
@@ -100,7 +100,8 @@ struct CommGroup {
 #define COMM_PARAMETERS                                                        \
     RANK_POINTERS(u8, memory), u32 rank, u32 ranks, u32 small_nbytes,          \
         u32 limit_ms
-#define COMM_GROUP(name)                                                       \
+/* The group before comm_begin(), and after it. */
+#define COMM_GROUP_BEFORE(name)                                                \
     CommGroup name = {{{RANK_POINTERS_LIST(memory)}},                          \
                       nullptr,                                                 \
                       rank,                                                    \
@@ -108,7 +109,10 @@ struct CommGroup {
                       small_nbytes,                                            \
                       limit_ms,                                                \
                       0,                                                       \
-                      false};                                                  \
+                      0};                                                      \
+    let_next_launch_begin()
+#define COMM_GROUP(name)                                                       \
+    COMM_GROUP_BEFORE(name);                                                   \
     comm_begin(name)
 
 /* A loop over ranks of which each does few steps. */
@@ -268,7 +272,7 @@ DEV void wait_until(CommGroup &g, Ready ready)
         if (!Own && now - begin > g.limit_ms * TICKS_PER_MS)
             system_store(comm_word(g.own, COMM_FAILED, 0), 1 + peer);
         if (system_load(comm_word(g.own, COMM_FAILED, 0))) {
-            g.dead = true;
+            g.dead = 1;
             return;
         }
     }
@@ -282,13 +286,23 @@ DEV u32 call_after(u32 call)
     return call == ~0u ? 2 : call + 1;
 }
 
-/* Every thread begins here. */
-DEV void comm_begin(CommGroup &g)
+/* Every thread begins here. After comm_meet() it may load what other launches
+ * have written; comm_call() asks for the number of the call. `known` is worked
+ * out before the launch in front ends. */
+DEV void comm_meet(CommGroup &g, u32 known = 0)
 {
-    meet_launches();
     g.own = g.memory[g.rank];
+    wait_for_launch_before(reinterpret_cast<u64>(g.own) | known);
+}
+DEV void comm_call(CommGroup &g)
+{
     g.call = call_after(system_load(comm_word(g.own, COMM_EPOCH, blockIdx.x)));
-    g.dead = system_load(comm_word(g.own, COMM_FAILED, 0)) != 0;
+    g.dead = system_load(comm_word(g.own, COMM_FAILED, 0));
+}
+DEV void comm_begin(CommGroup &g, u32 known = 0)
+{
+    comm_meet(g, known);
+    comm_call(g);
 }
 
 /* And ends here: the last of a call that a block does. */

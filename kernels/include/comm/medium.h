@@ -162,9 +162,11 @@ DEV void all_reduce_medium(CommGroup &g, const MediumSlots &slots, const T *in,
     const u64 pieces = pieces_of<T>(n), threads = global_threads();
     const u64 sent = is_aligned(in, 16) ? n / each : 0;
     const u64 taken = is_aligned(out, 16) ? sent : 0;
+    const u32 each_thread = (u32)div_up(pieces, threads);
 
+    comm_begin(g, each_thread);
     in_steps<false>(
-        g, (u32)div_up(pieces, threads), rounds,
+        g, each_thread, rounds,
         [&](u32 from, u32 to) {
             for_pieces<4>(
                 from * threads + global_thread(), threads, sent,

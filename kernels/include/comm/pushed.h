@@ -65,9 +65,11 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
     const u64 first = min_of<u64>(g.rank * share, n);
     const u64 length = min_of<u64>(share, n - first);
     const bool aligned = is_aligned(in, 16) && are_aligned(g, to, 0);
+    const u32 each_thread = (u32)div_up<u64>(share / each, threads);
 
+    comm_begin(g, each_thread);
     in_steps<false>(
-        g, (u32)div_up<u64>(share / each, threads), rounds,
+        g, each_thread, rounds,
         [&](u32 from, u32 end) {
             NO_UNROLL
             for (u32 next = 1; next < g.ranks; next++) { /* all to others */

@@ -199,6 +199,20 @@ DEV void receive_sums(CommGroup &g, const Mailbox<Words> &box, u64 i, u64 step,
     UNROLL
     for (u32 k = 0; k < count; k++)
         pieces[k] = Words::sent(pieces[k]);
+    if (KPK_NVIDIA && g.ranks == 2) { /* the same bits in either order */
+        Piece<T> other[count];
+
+        receive_batch<T, 1, count>(g, box, g.rank ^ 1, 1, i, step, there,
+                                   other);
+        UNROLL
+        for (u32 k = 0; k < count; k++) {
+            UNROLL
+            for (u32 e = 0; e < per16<T>::value; e++)
+                pieces[k][e] = convert<T>(convert<f32>(pieces[k][e]) +
+                                          convert<f32>(other[k][e]));
+        }
+        return;
+    }
     sum_in_batches<T, Batch>(
         g, pieces, [&](u32 first, Piece<T>(&all)[count][Batch]) {
             receive_batch<T, Batch, count>(g, box, first, others >> first, i,

@@ -10,11 +10,11 @@
  * to_numbers and to_q8_1 of fused/add_norm.h
  *
  * Rows are whole pieces of 16 bytes, and all is aligned to 16 bytes. Blocks are
- * any power of two of threads from 32 to 512. `parts` blocks, a power of two up
- * to 8, share a row: blocks b * parts and up take the rows b, b + grid / parts
- * and so on, of all ranks' shares too. Several parts are for NVIDIA's GPUs, a
- * grid of rows * parts blocks, and up to `held` pieces a thread. AMD's have too
- * few scalar registers for rows in registers. The steps are those of
+ * any power of two of threads from 32 to 512. Block b takes the rows b, b +
+ * grid and so on, of all ranks' shares too. On NVIDIA's GPUs `parts` blocks, a
+ * power of two up to 8, may share a row of up to `held` pieces a thread, in a
+ * grid of rows * parts blocks: these go by summed_norm_at_once(). AMD's GPUs
+ * have too few scalar registers for rows in registers. The steps are those of
  * an all-reduce and of rmsnorm_add or add_rmsnorm_quantize_q8_1_quants after
  * it.
  *
@@ -137,16 +137,20 @@ DEV void norm_row_of(const NormCall<T> &c, u32 r,
 /* Pieces of a row that a thread holds, at most: 16 numbers. */
 template <typename T> constexpr u32 held = 16 / per16<T>::value;
 
-/* LDS of a block's sums; of squares out of range in f64. */
+/* LDS of a block's sums; of squares out of range in f64; and of the words that
+ * a cluster's blocks store for each other. */
 struct NormScratch {
     const team_scratch<f32> &narrow;
     const team_scratch<f64> &wide;
+    u64 *told;
 };
 #define NORM_SCRATCH(name)                                                     \
     BLOCK_SCRATCH(f32, name##_narrow);                                         \
     __shared__ f64 name##_wide_slots[2][max_groups];                           \
+    __shared__ u64                                                             \
+        name##_told[KPK_SM >= 90 ? COMM_MOST_PARTS * max_groups : 1];          \
     const team_scratch<f64> name##_wide = {name##_wide_slots, nullptr};        \
-    const NormScratch name = {name##_narrow, name##_wide}
+    const NormScratch name = {name##_narrow, name##_wide, name##_told}
 
 /* A part's sum, in words with the number of the call: as small.h's. */
 DEV void tell_part(const CommGroup &g, u64 *words, f32 v)
@@ -182,32 +186,85 @@ DEV f64 told_part(CommGroup &g, const u64 *words, f64)
     return bits_as<f64>((u64)(u32)w[0] | w[1] << 32);
 }
 
+/* Whether the blocks that share a row are a cluster. */
+DEV bool are_cluster(u32 parts)
+{
+#if KPK_SM >= 90
+    return parts > 1 && cluster_blocks() == parts;
+#else
+    (void)parts;
+    return false;
+#endif
+}
+
+/* Before the pieces come: words of this block's LDS are no words of a call. */
+DEV void begin_cluster(u32 parts, const NormScratch &scratch)
+{
+#if KPK_SM >= 90
+    if (threadIdx.x < parts * (blockDim.x / group_size))
+        scratch.told[threadIdx.x] = 0;
+    cluster_arrive_shown();
+#else
+    (void)parts;
+    (void)scratch;
+#endif
+}
+
+/* After begin_cluster() of all of the cluster's blocks. */
+DEV void meet_cluster()
+{
+#if KPK_SM >= 90
+    __syncwarp();
+    cluster_wait();
+#endif
+}
+
+/*
+ * The sum of all threads' v in a cluster, in one order in all of its blocks;
+ * once in a launch. Each group of lanes stores its sum in the LDS of all
+ * blocks, in words with the number of the call: as small.h's. A block ends when
+ * all words have come to it, so none is stored to a block that has ended.
+ */
+DEV f32 sum_of_cluster(const CommGroup &g, u32 parts,
+                       const NormScratch &scratch, f32 v)
+{
+    f32 sum = 0;
+
+#if KPK_SM >= 90
+    const u32 groups = blockDim.x / group_size;
+
+    v = join_lanes(v, plus());
+    if (lane_id() < parts)
+        cluster_store(scratch.told + cluster_rank() * groups +
+                          threadIdx.x / group_size,
+                      (u64)g.call << 32 | bits_as<u32>(v), lane_id());
+    NO_UNROLL
+    for (u32 i = lane_id(); i < groups * parts; i += group_size) {
+        u64 word;
+
+        do
+            word = cluster_load(scratch.told + i);
+        while (word >> 32 != g.call);
+        sum += bits_as<f32>((u32)word);
+    }
+    sum = join_lanes(sum, plus());
+#else
+    (void)g;
+    (void)parts;
+    (void)scratch;
+    (void)v;
+#endif
+    return sum;
+}
+
 /*
  * The sum of all threads' v in the blocks that share a row, in one order in all
- * of them. A cluster's blocks read each other's LDS: once in a launch, for what
- * they read stays until end_parts().
+ * of them.
  */
 template <typename A>
 DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
                  const team_scratch<A> &scratch, A v)
 {
-#if KPK_SM >= 90
-    if (parts > 1 && cluster_blocks() == parts) {
-        const u32 log_groups = log2_of(blockDim.x / group_size);
-        const u32 groups = 1u << log_groups;
-        A sum = 0;
-
-        v = join_lanes(v, plus());
-        if (lane_id() == 0)
-            scratch.slot[0][threadIdx.x / group_size] = v;
-        cluster_show();
-        NO_UNROLL
-        for (u32 i = lane_id(); i < groups * parts; i += group_size)
-            sum += cluster_read(&scratch.slot[0][i & (groups - 1)],
-                                i >> log_groups);
-        return join_lanes(sum, plus());
-    }
-#endif
     v = team_reduce(block_team(), scratch, turn, v, plus());
     if (parts == 1)
         return v;
@@ -220,35 +277,20 @@ DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
         tell_part(g, words + blockIdx.x % parts * COMM_PART_WORDS, v);
     if (lane_id() < parts)
         told = told_part(g, words + lane_id() * COMM_PART_WORDS, v);
-    return join_lanes(told,
-                      plus()); /* of all lanes, which leave a wait apart */
+    /* by all lanes: they leave a wait one by one */
+    return join_lanes(told, plus());
 }
 
-/* A block's LDS stays until all of its cluster have read it. */
-DEV void end_parts(u32 parts)
-{
-#if KPK_SM >= 90
-    if (parts > 1 && cluster_blocks() == parts)
-        cluster_meet();
-#else
-    (void)parts;
-#endif
-}
-
-/* The blocks that share a row. */
-template <typename T> DEV u32 parts_of(const NormCall<T> &c)
-{
-    return KPK_NVIDIA ? c.parts : 1;
-}
-
-/* The numbers of a row that a thread has: pieces from `first` on, `size` apart.
- */
+/* The blocks that share a row, and a thread's part of it: the pieces from
+ * `first` on, `size` apart. */
 struct RowPart {
-    u32 first, size;
+    u32 parts, first, size;
+    bool clustered;
 
-    DEV_MEMBER RowPart(u32 parts)
-        : first(blockIdx.x % parts * blockDim.x + threadIdx.x),
-          size(parts * blockDim.x)
+    DEV_MEMBER RowPart(u32 blocks)
+        : parts(blocks),
+          first((blockIdx.x & (blocks - 1)) * blockDim.x + threadIdx.x),
+          size(blocks * blockDim.x), clustered(are_cluster(blocks))
     {
     }
 };
@@ -272,11 +314,10 @@ DEV void put_normed(const NormCall<T> &c, u32 r, u32 column, const f32 *v)
  * has written what it reads. */
 template <bool Blocks, typename T, typename Arguments>
 DEV void norm_wide(CommGroup &g, const Arguments &args, u32 r,
-                   const NormScratch &scratch)
+                   const RowPart &part, const NormScratch &scratch)
 {
     constexpr u32 V = per16<T>::value;
     const NormCall<T> c = args.read();
-    const RowPart part(c.parts);
     const T *row = c.sum + (u64)r * c.n;
     const u32 end = Blocks ? max_of(c.n, c.n_padded) : c.n;
     f64 squares = 0;
@@ -289,7 +330,7 @@ DEV void norm_wide(CommGroup &g, const Arguments &args, u32 r,
 
         squares = fused(v, v, squares);
     }
-    squares = sum_of_row(g, c.parts, 0, scratch.wide, squares);
+    squares = sum_of_row(g, part.parts, 0, scratch.wide, squares);
 
     const f64 scale = reciprocal_root(squares / (f64)c.n + (f64)c.eps);
 
@@ -310,48 +351,82 @@ DEV void norm_wide(CommGroup &g, const Arguments &args, u32 r,
     }
 }
 
+/* own[k] is piece i + k * step of `in`, if k is below `there`. */
+template <typename T, u32 K>
+DEV void load_own(const T *in, u64 i, u64 step, u32 there, Piece<T> (&own)[K])
+{
+    UNROLL
+    for (u32 k = 0; k < K; k++)
+        if (k < there)
+            own[k] = load_pack<per16<T>::value>(in + (i + k * step) *
+                                                         per16<T>::value);
+}
+
+/* The same in program order, ahead of comm_call(), where compilers would not
+ * leave it; pieces that are not there are any. */
+template <typename T, u32 K>
+DEV void load_own_now(const T *in, u64 i, u64 step, u32 there,
+                      Piece<T> (&own)[K])
+{
+    UNROLL
+    for (u32 k = 0; k < K; k++) {
+        const T *from = in + (k < there ? i + k * step : 0) * per16<T>::value;
+        Pack<u64, 2> w;
+
+        system_load_two(reinterpret_cast<const u64 *>(from), &w[0]);
+        own[k] = bits_as<Piece<T>>(w);
+    }
+}
+
 /*
- * Norms a block's part of row r. fetch(i, step, there, pieces): pieces[k] is
- * the ranks' sum of piece i + k * step of the rows, rounded, if k is below
- * `there`. `turn` alternates from row to row. Every thread comes.
+ * Norms a block's part of row r. ask(i, step, there, pieces) loads this rank's
+ * pieces and may send them; then, with the same arguments, fetch() makes
+ * pieces[k] the ranks' sum of piece i + k * step of the rows, rounded, if k is
+ * below `there`. `turn` alternates from row to row. Every thread comes.
  */
-template <bool Blocks, u32 K, typename T, typename Arguments, typename Fetch>
-DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
-                   const NormScratch &scratch, Fetch fetch)
+template <bool Blocks, u32 K, typename T, typename Arguments, typename Ask,
+          typename Fetch>
+DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
+                   const RowPart &part, u32 turn, const NormScratch &scratch,
+                   Ask ask, Fetch fetch)
 {
     constexpr u32 V = per16<T>::value;
-    const u32 parts = parts_of(args.read()), n = args.read().n;
-    const RowPart part(parts);
+    const u32 n = args.read().n;
+    const f32 share = one_over_count((f32)n);
+    const u64 first = (u64)r * (n / V) + part.first;
     Piece<T> sums[K], residual[K], weight[K];
     f32 v[K][V], squares = 0;
     u32 there = 0;
 
+    UNROLL
+    for (u32 k = 0; k < K; k++)
+        there += (k * part.size + part.first) * V < n;
+    ask(first, part.size, there, sums);
     {
         const NormCall<T> c = args.read();
 
         UNROLL
         for (u32 k = 0; k < K; k++) { /* while the others' are on their way */
-            const u32 column = (k * part.size + part.first) * V;
-
-            residual[k] =
-                column < n ? residual_at(c, (u64)r * n + column) : Piece<T>{};
+            residual[k] = k < there
+                              ? residual_at(c, (first + k * part.size) * V)
+                              : Piece<T>{};
             if (c.alpha)
-                weight[k] = load_pack<V>(c.alpha + (column < n ? column : 0));
-            there += column < n;
+                weight[k] = load_pack<V>(
+                    c.alpha +
+                    (k < there ? (k * part.size + part.first) * V : 0));
         }
     }
-    if (there > 0)
-        fetch((u64)r * (n / V) + part.first, part.size, there, sums);
+    if (part.clustered)
+        meet_cluster();
+    fetch(first, part.size, there, sums);
     {
         const NormCall<T> c = args.read();
 
         UNROLL
         for (u32 k = 0; k < K; k++) {
-            const u32 column = (k * part.size + part.first) * V;
-
-            sums[k] = column < n ? add_residual(c, (u64)r * n + column,
-                                                residual[k], sums[k])
-                                 : Piece<T>{};
+            sums[k] = k < there ? add_residual(c, (first + k * part.size) * V,
+                                               residual[k], sums[k])
+                                : Piece<T>{};
             UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[k][i] = convert<f32>(sums[k][i]);
@@ -359,10 +434,12 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
             }
         }
     }
-    squares = sum_of_row(g, parts, turn, scratch.narrow, squares);
+    squares = part.clustered
+                  ? sum_of_cluster(g, part.parts, scratch, squares)
+                  : sum_of_row(g, part.parts, turn, scratch.narrow, squares);
 
     const NormCall<T> c = args.read();
-    const f32 mean = mean_of(squares, (f32)n) + c.eps;
+    const f32 mean = rounded_product(squares, share) + c.eps;
 
     if (squares_in_range<T>(mean)) {
         const f32 scale = reciprocal_root(mean);
@@ -378,15 +455,15 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r, u32 turn,
             put_normed<Blocks, V>(c, r, (k * part.size + part.first) * V, v[k]);
         }
     } else {
-        norm_wide<Blocks, T>(g, args, r, scratch);
+        norm_wide<Blocks, T>(g, args, r, part, scratch);
     }
-    end_parts(parts);
 }
 
 /* A row of any length, through `sum`: a block's alone. */
-template <bool Blocks, typename T, typename Arguments, typename Fetch>
+template <bool Blocks, typename T, typename Arguments, typename Ask,
+          typename Fetch>
 DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
-                       Fetch fetch)
+                       Ask ask, Fetch fetch)
 {
     constexpr u32 V = per16<T>::value;
 
@@ -400,6 +477,7 @@ DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
             const Piece<T> residual = residual_at(c, i * V);
             Piece<T> sum[1];
 
+            ask(i, 0, 1, sum);
             fetch(i, 0, 1, sum);
             add_residual(c, i * V, residual, sum[0]);
         }
@@ -408,73 +486,84 @@ DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
     norm_row_of<Blocks>(args.read(), r, scratch.narrow);
 }
 
-template <bool Blocks, typename T, typename Arguments, typename Fetch>
-DEV void norm_part(CommGroup &g, const Arguments &args, u32 r, u32 turn,
-                   const NormScratch &scratch, Fetch fetch)
+/* Columns that a row's blocks write. */
+template <bool Blocks, typename T> DEV u32 columns_of(const NormCall<T> &c)
 {
-    if constexpr (!KPK_NVIDIA) {
-        norm_streamed<Blocks, T>(args, r, scratch, fetch);
-    } else {
-        const NormCall<T> c = args.read();
-        const u32 columns = Blocks ? max_of(c.n, c.n_padded) : c.n;
-        const u32 room = c.parts * blockDim.x * per16<T>::value;
+    return Blocks ? max_of(c.n, c.n_padded) : c.n;
+}
 
-        if (columns <= room)
-            norm_held<Blocks, 1, T>(g, args, r, turn, scratch, fetch);
-        else if (columns <= held<T> * room)
-            norm_held<Blocks, held<T>, T>(g, args, r, turn, scratch, fetch);
-        else
-            norm_streamed<Blocks, T>(args, r, scratch, fetch);
+/* A block's row, of many. */
+template <bool Blocks, typename T, typename Arguments, typename Ask,
+          typename Fetch>
+DEV void norm_one(CommGroup &g, const Arguments &args, u32 r, u32 turn,
+                  const NormScratch &scratch, Ask ask, Fetch fetch)
+{
+    if constexpr (KPK_NVIDIA) {
+        const u32 columns = columns_of<Blocks>(args.read());
+        const u32 room = blockDim.x * per16<T>::value;
+
+        if (columns <= room) {
+            norm_held<Blocks, 1, T>(g, args, r, RowPart(1), turn, scratch, ask,
+                                    fetch);
+            return;
+        }
+        if (columns <= held<T> * room) {
+            norm_held<Blocks, held<T>, T>(g, args, r, RowPart(1), turn, scratch,
+                                          ask, fetch);
+            return;
+        }
     }
+    norm_streamed<Blocks, T>(args, r, scratch, ask, fetch);
 }
 
 /* ---- the ways of a row --------------------------------------------------- */
 
 /* The rows of this block, j from 0 on. */
-struct BlockRows : RowPart {
+struct BlockRows {
     u32 count;
 
-    DEV_MEMBER BlockRows(u32 rows, u32 parts) : RowPart(parts)
+    DEV_MEMBER BlockRows(u32 rows)
+        : count(blockIdx.x < rows ? div_up<u32>(rows - blockIdx.x, gridDim.x)
+                                  : 0)
     {
-        const u32 group = blockIdx.x / parts;
-
-        count = group < rows ? div_up<u32>(rows - group, gridDim.x / parts) : 0;
     }
-    static DEV_MEMBER u32 row(u32 parts, u32 j)
+    static DEV_MEMBER u32 row(u32 j)
     {
-        return blockIdx.x / parts + j * (gridDim.x / parts);
+        return blockIdx.x + j * gridDim.x;
     }
 };
 
-/* Rows that come as words: post(i, piece) sends piece i to the others, and
- * `box` is where theirs come to. */
-template <bool Blocks, typename T, typename Words, typename Arguments,
-          typename Post>
-DEV void summed_norm_posted(CommGroup &g, const Mailbox<Words> &box,
-                            const T *in, const Arguments &args, Post post)
+/*
+ * Rows that come as words: post(i, piece) sends piece i to the others, and
+ * get_box() is where theirs come to.
+ */
+template <bool Blocks, typename T, typename Arguments, typename Post,
+          typename Box>
+DEV void summed_norms(CommGroup &g, const T *in, const Arguments &args,
+                      const NormScratch &scratch, Post post, Box get_box)
 {
     constexpr u32 each = per16<T>::value;
-    NORM_SCRATCH(scratch);
-    const u32 parts = parts_of(args.read()), pieces = args.read().n / each;
-    const BlockRows rows(args.read().rows, parts);
+    const u32 pieces = args.read().n / each;
+    const BlockRows rows(args.read().rows);
+    const auto box = get_box();
 
     in_steps<false>(
         g, rows.count, args.read().step,
         [&](u32 from, u32 to) {
             NO_UNROLL
             for (u32 j = from; j < to; j++) {
-                const u64 first = (u64)rows.row(parts, j) * pieces;
+                const u64 first = (u64)rows.row(j) * pieces;
 
                 for_pieces<2>(
-                    first + rows.first, rows.size, first + pieces,
+                    first + threadIdx.x, blockDim.x, first + pieces,
                     first + pieces,
                     [&](u64 at, auto count) {
                         Piece<T> p[count.value];
 
-                        load_pieces(in, at, rows.size, p);
+                        load_pieces(in, at, blockDim.x, p);
                         UNROLL
                         for (u32 k = 0; k < count.value; k++)
-                            post(at + k * rows.size, p[k]);
+                            post(at + k * blockDim.x, p[k]);
                     },
                     [&](u64 at) { post(at, load_pack<each>(in + at * each)); });
             }
@@ -482,17 +571,73 @@ DEV void summed_norm_posted(CommGroup &g, const Mailbox<Words> &box,
         [&](u32 from, u32 to) {
             NO_UNROLL
             for (u32 j = from; j < to; j++)
-                norm_part<Blocks, T>(
-                    g, args, rows.row(parts, j), j % 2, scratch,
+                norm_one<Blocks, T>(
+                    g, args, rows.row(j), j % 2, scratch,
+                    [&](u64 i, u64 step, u32 there, auto &own) {
+                        load_own(in, i, step, there, own);
+                    },
                     [&](u64 i, u64 step, u32 there, auto &sums) {
-                        UNROLL
-                        for (u32 k = 0; k < sizeof(sums) / 16; k++)
-                            if (k < there)
-                                sums[k] =
-                                    load_pack<each>(in + (i + k * step) * each);
                         receive_sums<T>(g, box, i, step, there, sums);
                     });
         });
+}
+
+/* The same of one row, which fits the registers of the blocks that share it. A
+ * row's time is that of its instructions: all that hangs on arguments alone is
+ * done before the launch in front ends, and a piece is loaded once, while the
+ * number of the call is on its way. */
+template <bool Blocks, u32 K, typename T, typename Arguments, typename Post,
+          typename Box>
+DEV void summed_norm_at_once(CommGroup &g, const T *in, const Arguments &args,
+                             u32 r, const RowPart &part,
+                             const NormScratch &scratch, Post post, Box get_box)
+{
+    comm_meet(g, part.first | r);
+    norm_held<Blocks, K, T>(
+        g, args, r, part, 0, scratch,
+        [&](u64 i, u64 step, u32 there, auto &own) {
+            load_own_now(in, i, step, there, own);
+            comm_call(g);
+            UNROLL
+            for (u32 k = 0; k < K; k++)
+                if (k < there)
+                    post(i + k * step, own[k]);
+        },
+        [&](u64 i, u64 step, u32 there, auto &sums) {
+            receive_sums<T>(g, get_box(), i, step, there, sums);
+        });
+}
+
+template <bool Blocks, typename T, typename Arguments, typename Post,
+          typename Box>
+DEV void summed_norm_posted(CommGroup &g, const T *in, const Arguments &args,
+                            Post post, Box get_box)
+{
+    NORM_SCRATCH(scratch);
+
+    if constexpr (KPK_NVIDIA) {
+        const NormCall<T> c = args.read();
+        const u32 columns = columns_of<Blocks>(c);
+        const u32 room = c.parts * blockDim.x * per16<T>::value;
+
+        if (c.rows * c.parts == gridDim.x && columns <= held<T> * room) {
+            const RowPart part(c.parts);
+            const u32 r = blockIdx.x >> log2_of(c.parts);
+
+            if (part.clustered)
+                begin_cluster(c.parts, scratch);
+            if (columns <= room)
+                summed_norm_at_once<Blocks, 1>(g, in, args, r, part, scratch,
+                                               post, get_box);
+            else
+                summed_norm_at_once<Blocks, held<T>>(g, in, args, r, part,
+                                                     scratch, post, get_box);
+            comm_end(g);
+            return;
+        }
+    }
+    comm_begin(g);
+    summed_norms<Blocks>(g, in, args, scratch, post, get_box);
     comm_end(g);
 }
 
@@ -501,9 +646,11 @@ DEV void summed_norm_small(CommGroup &g, const T *in,
                            const NormArguments<T, COMM_ARGUMENTS + 8> &args)
 {
     summed_norm_posted<Blocks>(
-        g, small_box(g), in, args, [&](u64 i, const Piece<T> &piece) {
+        g, in, args,
+        [&](u64 i, const Piece<T> &piece) {
             send_to_others<T, true>(g, i, [&](u32, u64) { return piece; });
-        });
+        },
+        [&] { return small_box(g); });
 }
 
 template <typename T, bool Blocks>
@@ -512,8 +659,9 @@ summed_norm_medium(CommGroup &g, const MediumSlots &slots, const T *in,
                    const NormArguments<T, COMM_ARGUMENTS + 3 * 8> &args)
 {
     summed_norm_posted<Blocks>(
-        g, slots.box(g), in, args,
-        [&](u64 i, const Piece<T> &piece) { push_piece(g, slots, i, piece); });
+        g, in, args,
+        [&](u64 i, const Piece<T> &piece) { push_piece(g, slots, i, piece); },
+        [&] { return slots.box(g); });
 }
 
 template <typename T, bool Blocks>
@@ -523,12 +671,12 @@ DEV void summed_norm_large(
 {
     constexpr u32 each = per16<T>::value, line = COMM_LINE / sizeof(T);
     NORM_SCRATCH(scratch);
-    const u32 parts = parts_of(args.read()), n = args.read().n;
+    const u32 n = args.read().n;
     const u64 stride = div_up(n, line) * line; /* of rows in a workspace */
     const u64 share = div_up<u64>(stride, g.ranks * line) * line;
     const u64 begin = min_of<u64>(g.rank * share, n);
     const u64 end = min_of<u64>(begin + share, n);
-    const BlockRows rows(args.read().rows, parts);
+    const BlockRows rows(args.read().rows);
 
     meet_others(g, COMM_BEGUN);
     in_steps<true>(
@@ -536,7 +684,7 @@ DEV void summed_norm_large(
         [&](u32 from, u32 to_row) {
             NO_UNROLL
             for (u32 j = from; j < to_row; j++) {
-                const u32 r = rows.row(parts, j);
+                const u32 r = rows.row(j);
 
                 NO_UNROLL
                 for (u64 i = begin / each + threadIdx.x; i < end / each;
@@ -551,19 +699,16 @@ DEV void summed_norm_large(
         [&](u32 from, u32 to_row) {
             NO_UNROLL
             for (u32 j = from; j < to_row; j++) {
-                const u32 r = rows.row(parts, j);
+                const u32 r = rows.row(j);
+                const T *row = to[g.rank] + r * stride;
 
-                norm_part<Blocks, T>(
+                norm_one<Blocks, T>(
                     g, args, r, j % 2, scratch,
                     [&](u64 i, u64 step, u32 there, auto &sums) {
-                        const T *row = to[g.rank] + r * stride;
-
-                        UNROLL
-                        for (u32 k = 0; k < sizeof(sums) / 16; k++)
-                            if (k < there)
-                                sums[k] = load_pack<each>(
-                                    row + ((i + k * step) * each - (u64)r * n));
-                    });
+                        load_own(row, i - (u64)r * (n / each), step, there,
+                                 sums);
+                    },
+                    [](u64, u64, u32, auto &) {});
             }
         });
     comm_end(g);

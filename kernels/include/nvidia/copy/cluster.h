@@ -51,6 +51,12 @@ DEV void cluster_arrive()
     __syncwarp();
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
+/* The same, and makes earlier writes to LDS visible to all that wait. */
+DEV void cluster_arrive_shown()
+{
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
 DEV void cluster_wait()
 {
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
@@ -64,10 +70,8 @@ DEV void cluster_meet()
 /* As cluster_meet(), and makes earlier writes to LDS visible to the cluster. */
 DEV void cluster_show()
 {
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
+    cluster_arrive_shown();
+    cluster_wait();
 }
 
 /* Reads the value at p's offset in the LDS of another block of the cluster. */
@@ -100,6 +104,29 @@ DEV Pack<f32, 2> cluster_read_two(const f32 *p, u32 rank)
                  "}"
                  : "=f"(v[0]), "=f"(v[1])
                  : "r"(lds_address(p)), "r"(rank)
+                 : "memory");
+    return v;
+}
+
+/* Words of 64 bits in LDS that blocks of a cluster store and others wait for.
+ * Each is seen as a whole; nothing else is handed over. */
+DEV void cluster_store(u64 *to, u64 v, u32 rank)
+{
+    asm volatile("{\n\t"
+                 ".reg .u32 to;\n\t"
+                 "mapa.shared::cluster.u32 to, %0, %2;\n\t"
+                 "st.relaxed.cluster.shared::cluster.u64 [to], %1;\n\t"
+                 "}" ::"r"(lds_address(to)),
+                 "l"(v), "r"(rank)
+                 : "memory");
+}
+DEV u64 cluster_load(const u64 *from)
+{
+    u64 v;
+
+    asm volatile("ld.relaxed.cluster.shared.u64 %0, [%1];"
+                 : "=l"(v)
+                 : "r"(lds_address(from))
                  : "memory");
     return v;
 }
