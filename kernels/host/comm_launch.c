@@ -27,8 +27,7 @@ static const struct {
 
 enum way { SMALL, MEDIUM, PUSHED, LARGE };
 enum {
-    STEP = 2,     /* pieces of a thread, or more: two steps at most */
-    STEP_ROWS = 2 /* of a block */
+    STEP = 2 /* pieces of a thread, or more: two steps at most */
 };
 
 /* Up to `blocks` blocks of `threads` with a piece for each thread; then up to
@@ -414,7 +413,7 @@ static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
      * for so many as clusters */
     plan->clustered =
         parts > 1 && !comm->share_a_device && has_clusters(inst, plan->kernel);
-    plan->step = STEP_ROWS;
+    plan->step = way == LARGE ? 2 : 1; /* rows of a block */
     plan->shape.block[0] = threads;
     plan->shape.grid[0] = (uint32_t)comm_least(rows * parts, comm->blocks);
     for (int axis = 1; axis < 3; axis++)
