@@ -13,7 +13,6 @@
 /* a block of Q8_1: f16 scale, f16 sum, 32 quants */
 constexpr u32 q8_1_elems = 32, q8_1_nbytes = 36;
 
-#if !KPK_NVIDIA
 template <u32 V> DEV void quantize_any(const f32 *v, f32 most, f32 d, i32 *q)
 {
     UNROLL
@@ -23,7 +22,6 @@ template <u32 V> DEV void quantize_any(const f32 *v, f32 most, f32 d, i32 *q)
         q[i] = x == x ? (i32)x : 0; /* a NaN has no integer */
     }
 }
-#endif
 
 /* columns c .. c + V - 1 of a row; the lanes of a block call it together, and
  * store unless they are told not to */
@@ -43,16 +41,6 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c, bool stores = true)
     u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_nbytes;
     Pack<u8, V> quants;
 
-#if KPK_NVIDIA
-    UNROLL
-    for (u32 i = 0; i < V; i++) {
-        const f32 q = most == 0.0f ? 0.0f : roundf(v[i] / d);
-
-        /* a NaN has no integer: 0 */
-        quants[i] = (u8)(q == q ? (i32)q : 0);
-        total += OfQuants ? (q == q ? q : 0.0f) : v[i];
-    }
-#else
     i32 q[V], whole = 0;
 
     if (has_quick_quotients(d) && are_numbers<V>(v))
@@ -67,7 +55,6 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c, bool stores = true)
     }
     if (OfQuants)
         total = (f32)whole;
-#endif
     total = join_lanes<q8_1_elems / V>(total, sum);
     if (OfQuants)
         total *= d;

@@ -1,12 +1,12 @@
 /*
- * quotients.h - how Q8_1 divides on AMD: a block's scale and its quants
+ * quotients.h - how Q8_1 divides: a block's scale and its quants
  *
- * For quantized/quantize.h and fused/q8_1.h; the bits are equal to those of
- * divisions. AMD has no division, and clang's code for one takes ten
- * instructions or more. Where 1 / b is rounded right and all numbers on the way
- * are normal, one correction of a times it rounds a / b right (Markstein,
- * 'Computation of Elementary Functions on the IBM RISC System/6000 Processor',
- * theorem 7.2).
+ * For fused/q8_1.h and, on AMD, quantized/quantize.h; the bits are equal to
+ * those of divisions. AMD has no division, and either compiler's code for one
+ * takes ten instructions or more. Where 1 / b is rounded right and all numbers
+ * on the way are normal, one correction of a times it rounds a / b right
+ * (Markstein, 'Computation of Elementary Functions on the IBM RISC System/6000
+ * Processor', theorem 7.2).
  */
 #pragma once
 
@@ -37,7 +37,6 @@ DEV f32 scale_of_greatest(f32 most)
     return most / 127.0f;
 }
 
-#if !KPK_NVIDIA
 /* Newton's step rounds 1 / d right but for a mantissa of ones. */
 DEV bool has_quick_quotients(f32 d)
 {
@@ -59,8 +58,12 @@ template <u32 V> DEV bool are_numbers(const f32 *v)
 /* q = roundf(v / d) of numbers up to 127 d, where quotients are quick */
 template <u32 V> DEV void quantize_quickly(const f32 *v, f32 d, i32 *q)
 {
+#if KPK_NVIDIA
+    const f32 inverse = 1.0f / d;
+#else
     const f32 near = __builtin_amdgcn_rcpf(d);
     const f32 inverse = fused(fused(-d, near, 1.0f), near, near);
+#endif
 
     UNROLL
     for (u32 i = 0; i < V; i++) {
@@ -70,4 +73,3 @@ template <u32 V> DEV void quantize_quickly(const f32 *v, f32 d, i32 *q)
         q[i] = (i32)(quotient + copysignf(0x1.fffffep-2f, quotient));
     }
 }
-#endif
