@@ -5,8 +5,6 @@
 
 #include <kpack/candle/attention_plan.h>
 
-enum { MANY_QUERIES = 64 };
-
 /* What module attention calls the type of K and V. */
 struct cache {
     enum ggml_type numbers; /* the type of Q and O */
@@ -86,16 +84,13 @@ static bool set_slopes(struct run *run, float max_bias, kpk_attention2_args *a)
                   KPK_ARGS(slopes, heads, max_bias));
 }
 
-/* K and V that module attention does not take, or not together, become f16. So
- * do blocks for many queries: kernels for blocks unpack them again for every 16
- * rows of queries. */
+/* K and V that module attention does not take, or not together, become f16. */
 static bool becomes_halves(const struct ggml_tensor *t)
 {
-    const struct ggml_tensor *q = t->src[0], *k = t->src[1];
     struct cache cache;
 
-    return !same_type(k, t->src[2]) || !cache_of(k->type, &cache) ||
-           (cache.cache != KPK_ATTENTION_SAME && q->ne[1] >= MANY_QUERIES);
+    return !same_type(t->src[1], t->src[2]) ||
+           !cache_of(t->src[1]->type, &cache);
 }
 
 bool attention_reads_halves(const struct ggml_tensor *t)
