@@ -233,6 +233,7 @@ template <int N> struct HalfWords {
 /* an f16 and N words from the word at a on, or from its middle on */
 template <int N> DEV HalfWords<N> half_words_at(const u32 *a, bool odd)
 {
+    const u32 pick = odd ? 0x7654 : 0x5432;
     HalfWords<N> r;
     u32 w = a[0];
 
@@ -241,7 +242,7 @@ template <int N> DEV HalfWords<N> half_words_at(const u32 *a, bool odd)
     for (int i = 0; i < N; i++) {
         const u32 next = a[i + 1];
 
-        r.words.w[i] = __byte_perm(w, next, odd ? 0x7654u : 0x5432u);
+        r.words.w[i] = __byte_perm(w, next, pick);
         w = next;
     }
     return r;
