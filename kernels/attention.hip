@@ -82,18 +82,20 @@ DEV void prefill(const AttentionArgs &a)
 {
 #if KPK_SM >= 80
     if constexpr (D <= 256) {
+        __shared__ __attribute__((aligned(128))) u8 lds[ATTEND_STATIC_LDS];
+        const u32 own = (u32)__cvta_generic_to_shared(lds);
 #if KPK_WARPGROUPS
-        if (!attend_groups_fit<D>()) {
-            attend_fallback<T, D, Form>(a);
+        if (!attend_groups_fit<D, Form>()) {
+            attend_fallback<T, D, Form>(a, own);
             /* Where threads came together again, ptxas would not know that
              * warps agree, and addresses of copies would need registers that
              * are few. */
             asm volatile("exit;");
         }
-        return attend_groups<T, D, Form>(a);
+        return attend_groups<T, D, Form>(a, own);
 #else
         if (!attend_many<T, D, Form>(a))
-            attend_fallback<T, D, Form>(a);
+            attend_fallback<T, D, Form>(a, own);
         return;
 #endif
     }

@@ -145,14 +145,14 @@ DEV bool attend_many(const AttentionArgs &a)
     return true;
 }
 
-/* Without the recommended launch, by 256 threads. */
+/* Without the recommended launch, by 256 threads. own: ATTEND_STATIC_LDS bytes
+ */
 template <typename T, u32 D, class Form>
-DEV void attend_fallback(const AttentionArgs &a)
+DEV void attend_fallback(const AttentionArgs &a, u32 own)
 {
     typedef AttendFallbackShape<D> Shape;
-    __shared__ __attribute__((aligned(128))) u8 own[Shape::lds_nbytes];
+    static_assert(Shape::lds_nbytes <= ATTEND_STATIC_LDS, "two stages");
 
     if (threadIdx.x < Shape::threads)
-        AttendMany<T, D, Shape, Form>::all(a,
-                                           (u32)__cvta_generic_to_shared(own));
+        AttendMany<T, D, Shape, Form>::all(a, own);
 }

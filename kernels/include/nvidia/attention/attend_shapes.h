@@ -45,3 +45,13 @@
 #define ATTEND_GROUPS_THREADS(groups) (((groups) + 1) * 128)
 #define ATTEND_GROUPS_LDS(d, groups, keys, slots)                              \
     ((groups)*64 * (d)*2 + (slots) * (keys) * (d)*2)
+/* For the second form's masks: slots of an f16 for each query and key of a
+ * tile, as many as fit into the static LDS that a launch without more has. */
+#define ATTEND_MASK_SLOTS 2
+#define ATTEND_MASK_SLOT(groups, keys) ((groups)*64 * (keys)*2)
+#define ATTEND_STATIC_LDS (32 << 10)
+#define ATTEND_STATIC_MASKS(groups, keys)                                      \
+    (ATTEND_STATIC_LDS / ATTEND_MASK_SLOT(groups, keys))
+#define ATTEND_MASK_LDS(groups, keys)                                          \
+    ((ATTEND_MASK_SLOTS - ATTEND_STATIC_MASKS(groups, keys)) *                 \
+     ATTEND_MASK_SLOT(groups, keys))

@@ -205,9 +205,11 @@ struct AttendRows {
 
     /* ---- scores ---- */
 
-    /* Scores in powers of two, with all that the arguments say. */
+    /* Scores in powers of two, with all that the arguments say. mask(i, n,
+     * seen) is what a mask adds for slot i and key number n. */
+    template <class Mask>
     DEV_MEMBER void finish_scores(Scores &x, const AttentionArgs &a, u32 b,
-                                  u32 head, i32 key0) const
+                                  u32 head, i32 key0, Mask mask) const
     {
         constexpr u32 words = (Keys + 31) / 32;
         const Sequence s(a, b);
@@ -218,7 +220,6 @@ struct AttendRows {
             const i32 row = min_of(this->row(i), rows.nrows - 1);
             const i32 token = rows.token(row);
             const i64 position = (i64)token + s.behind;
-            const f16 *const mask = Form::mask(a);
             u32 sees[words];
 
             UNROLL
@@ -237,19 +238,16 @@ struct AttendRows {
                 each(x, i, [&](u32, f32 v) {
                     return a.softcap * tanh_fast(v * reciprocal(a.softcap));
                 });
-            if (mask) {
-                const f32 factor = a.alibi_slopes
-                                       ? a.alibi_slopes[(u64)b * a.alibi_batch +
-                                                        rows.head(row)]
-                                       : 1;
-                const f16 *const from =
-                    mask + Form::mask_at(a, b, rows.head(row), token);
+            if (Form::mask(a)) {
+                const f32 slope = a.alibi_slopes
+                                      ? a.alibi_slopes[(u64)b * a.alibi_batch +
+                                                       rows.head(row)]
+                                      : 1;
 
                 each(x, i, [&](u32 n, f32 v) {
                     const bool seen = sees[n / 32] >> n % 32 & 1;
 
-                    return v + factor *
-                                   convert<f32>(from[seen ? key0 + (i32)n : 0]);
+                    return v + slope * mask(i, n, seen);
                 });
             } else if (a.alibi_slopes) {
                 const f32 slope =
@@ -281,16 +279,25 @@ struct AttendRows {
 
     /*
      * Scores to powers of two. Returns the factor still to apply, which is 1 if
-     * finish_scores() has applied it.
+     * it has been applied.
      */
+    template <class Mask>
     DEV_MEMBER f32 finish(Scores &x, const AttentionArgs &a, u32 b, u32 head,
-                          i32 key0) const
+                          i32 key0, Mask mask) const
     {
         if (a.softcap == 0 && !a.alibi_slopes && a.scale > 0 &&
-            !Form::mask(a) && key0 >= seen.first_all &&
-            key0 + (i32)Keys <= seen.end_all)
-            return a.scale * log2_e;
-        finish_scores(x, a, b, head, key0);
+            key0 >= seen.first_all && key0 + (i32)Keys <= seen.end_all) {
+            if (!Form::mask(a))
+                return a.scale * log2_e;
+            UNROLL
+            for (u32 i = 0; i < 2; i++)
+                each(x, i, [&](u32 n, f32 v) {
+                    return fused(v, a.scale * log2_e,
+                                 mask(i, n, true) * log2_e);
+                });
+            return 1;
+        }
+        finish_scores(x, a, b, head, key0, mask);
         return 1;
     }
     /* If a score exceeds the range of P, results of slot i must be multiplied:
@@ -317,11 +324,22 @@ struct AttendRows {
             },
             scale);
     }
-    /* Finishes scores, and raises m if need be: returns finish()'s factor. */
+    /* Finishes scores by a mask in memory, and raises m if need be: returns
+     * finish()'s factor. */
     DEV_MEMBER f32 weigh(Scores &x, const AttentionArgs &a, u32 b, u32 head,
                          i32 key0)
     {
-        const f32 factor = finish(x, a, b, head, key0);
+        const Sequence s(a, b);
+        const Rows rows(a, s, head);
+        const f32 factor =
+            finish(x, a, b, head, key0, [&](u32 i, u32 n, bool seen) {
+                const i32 row = min_of(this->row(i), rows.nrows - 1);
+                const i64 at =
+                    Form::mask_at(a, b, rows.head(row), rows.token(row));
+
+                return convert<f32>(
+                    Form::mask(a)[at + (seen ? key0 + (i32)n : 0)]);
+            });
 
         raise(x, factor, [&](u32 i, f32 by) { scale_results(i, by); });
         return factor;
