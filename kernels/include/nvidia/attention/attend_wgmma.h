@@ -18,6 +18,7 @@
 
 #include "nvidia/attention/attend_shapes.h"
 #include "nvidia/attention/attend_warp.h"
+#include "nvidia/copy/any_piece.h"
 #include "nvidia/copy/ring.h"
 #include "nvidia/unit/wgmma.h"
 
@@ -198,17 +199,14 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             for (u32 i = line; i < queries; i += step, from += apart) {
                 const i32 n = w.first + (i32)i < w.s.nq ? keys_here : 0;
                 const u32 to = lds.mask(mask_in) + MaskTile::at(i, piece);
+                AnyPiece<false> any;
 
                 if (aligned) {
                     async_copy_part(to, n ? from : mask, (u32)n * 2);
                     continue;
                 }
-                NO_UNROLL
-                for (i32 e = 0; e < n; e++)
-                    asm volatile(
-                        "st.shared.b16 [%0], %1;" ::"r"(to + (u32)e * 2),
-                        "h"(bits_as<u16>(from[e]))
-                        : "memory");
+                any.load(from, (u32)n);
+                store_piece(to, any.get(any.turn_of(from)));
             }
             arrive(mask_in.full(), aligned);
             mask_in.next();
