@@ -1142,19 +1142,19 @@ static void run_unpack_of(struct kt *t, const struct kt_row *row, bool paged)
     size_t to = 0;
 
     memset(want, 0x77, n * 2);
-    a.base = (kpk_attention_args){.k = kt_device(t, data[0], nbytes, 2),
-                                  .v = kt_device(t, data[1], nbytes, 2),
-                                  .partial = kt_device(t, want, n * 2, 0),
-                                  .cu_seqlens_k =
-                                      kt_device(t, cu, sizeof(cu), 0),
-                                  .k_row = cache_row,
-                                  .v_row = cache_row,
-                                  .k_head = CACHE_HEAD,
-                                  .v_head = CACHE_HEAD,
-                                  .b = UNPACKED_B,
-                                  .h_k = UNPACKED_H,
-                                  .d = UNPACKED_D,
-                                  .seqlen_k = UNPACKED_MOST};
+    a.base =
+        (kpk_attention_args){.k = kt_device(t, data[0], nbytes, 2),
+                             .v = kt_device(t, data[1], nbytes, 2),
+                             .partial = kt_device(t, want, n * 2, 0),
+                             .cu_seqlens_k = kt_device(t, cu, sizeof(cu), 0),
+                             .k_row = cache_row,
+                             .v_row = cache_row,
+                             .k_head = CACHE_HEAD,
+                             .v_head = CACHE_HEAD,
+                             .b = UNPACKED_B,
+                             .h_k = UNPACKED_H,
+                             .d = UNPACKED_D,
+                             .seqlen_k = UNPACKED_MOST};
     if (paged) {
         a.base.block_table = kt_device(t, pages, sizeof(pages), 0);
         a.base.block_table_batch = 2, a.base.page_size = 4;
