@@ -23,18 +23,19 @@
 static const char *const forms[] = {"attention", "attention2"};
 static const char *const types[] = {"f16", "bf16"};
 struct many {
-    int d, threads, queries, shared_nbytes;
+    int d, threads, queries, shared_nbytes, mask_nbytes; /* by form 2 */
 };
 static const struct many by_warps[] = {
 #define SHAPE(d, keys, at_once, stages, q_in_lds, blocks)                      \
-    {d, 256, 128, ATTEND_LDS(d, keys, stages, q_in_lds)},
+    {d, 256, 128, ATTEND_LDS(d, keys, stages), 0},
     ATTEND_SHAPES(SHAPE)
 #undef SHAPE
 };
 static const struct many by_groups[] = {
 #define SHAPE(d, groups, keys, slots)                                          \
     {d, ATTEND_GROUPS_THREADS(groups), (groups)*64,                            \
-     ATTEND_GROUPS_LDS(d, groups, keys, slots)},
+     ATTEND_GROUPS_LDS(d, groups, keys, slots),                                \
+     ATTEND_MASK_LDS(groups, keys)},
     ATTEND_GROUPS_SHAPES(SHAPE)
 #undef SHAPE
 };
@@ -94,10 +95,12 @@ int main(void)
 
                 printf("%s_%s_%d,%s,%d,rows,%d,1,heads,1,1,%d,1,0,0,0,0,%d\n",
                        forms[j / 2], types[j % 2], at->d, targets[i].name,
-                       at->threads, at->queries, at->shared_nbytes,
+                       at->threads, at->queries,
+                       at->shared_nbytes + (j / 2 ? at->mask_nbytes : 0),
                        has_groups && at->d < 256);
             }
     }
+    puts("attention2_*_to_*,,256,pieces,256,1,none,0,0,0,0,0,0,0,0,0");
     puts("attention*,,256,rows,128,1,heads,1,1,0,2,0,0,0,0,0");
     puts("set_rows_*,,256,elements,256,1,none,0,0,0,0,0,0,0,0,0");
     return 0;

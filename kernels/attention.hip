@@ -7,6 +7,7 @@
  *   attention2_{f16,bf16}_{64,128,256,576}
  *   attention2_decode_{f16,bf16}_{64,128,256,576}[_{q8_0,q4_0}]
  *   attention2_join_{f16,bf16}
+ *   attention2_{q8_0,q4_0}_to_{f16,bf16}
  *   set_rows_{f16,bf16,q8_0,q4_0}_{f16,f32}
  *
  * host/attention_args.h gives the argument; the number in a name is the largest
@@ -21,6 +22,11 @@
  * sinks, a mask and a width of V; attention2_join_* follows them. The kernels
  * of 576 take wide heads: up to 576 columns of K and 512 of V, 32 queries of
  * one head in a block, without clusters.
+ *
+ * attention2_*_to_* makes plain numbers of K and V in blocks for attention_*
+ * and attention2_*: from `partial` on, K's rows of all sequences, of h_k heads
+ * and d columns, and V's behind them. Rows are those of cu_seqlens_k, or
+ * seqlen_k for each sequence. Any 1-D grid.
  *
  * Grids: x over queries / 128 (of wide heads / 32), y over heads, z over b, 256
  * threads; x over splits, y over heads of K times their rows / 16 (on AMD GPUs
@@ -46,6 +52,7 @@
 #include "attention/attend.h"
 #include "attention/join.h"
 #include "attention/set_rows.h"
+#include "attention/unpack.h"
 #if KPK_SM >= 80
 #include "nvidia/attention/attend_decode.h"
 #include "nvidia/attention/attend_mma.h"
@@ -75,18 +82,20 @@ DEV void prefill(const AttentionArgs &a)
 {
 #if KPK_SM >= 80
     if constexpr (D <= 256) {
+        __shared__ __attribute__((aligned(128))) u8 lds[ATTEND_STATIC_LDS];
+        const u32 own = (u32)__cvta_generic_to_shared(lds);
 #if KPK_WARPGROUPS
-        if (!attend_groups_fit<D>()) {
-            attend_fallback<T, D, Form>(a);
+        if (!attend_groups_fit<D, Form>()) {
+            attend_fallback<T, D, Form>(a, own);
             /* Where threads came together again, ptxas would not know that
              * warps agree, and addresses of copies would need registers that
              * are few. */
             asm volatile("exit;");
         }
-        return attend_groups<T, D, Form>(a);
+        return attend_groups<T, D, Form>(a, own);
 #else
-        if (!attend_many<T, D, Form>(a))
-            attend_fallback<T, D, Form>(a);
+        if (!attend_many<T, D, Form>(a, own))
+            attend_fallback<T, D, Form>(a, own);
         return;
 #endif
     }
@@ -149,6 +158,16 @@ DEV void decode(const AttentionArgs &a)
 
 EXPORT(f16)
 EXPORT(bf16)
+
+#define UNPACK(format, Format, T)                                              \
+    KERNEL attention2_##format##_to_##T(kpk_attention2_args args)              \
+    {                                                                          \
+        attention_unpack<Format, T>(args);                                     \
+    }
+UNPACK(q8_0, Q8_0Format, f16)
+UNPACK(q8_0, Q8_0Format, bf16)
+UNPACK(q4_0, Q4_0Format, f16)
+UNPACK(q4_0, Q4_0Format, bf16)
 
 #define SET_ROWS(to, Rows, T)                                                  \
     KERNEL set_rows_##to##_##T(const T *src, const i64 *ids, void *dst, u64 n, \

@@ -6,9 +6,11 @@
  * heads, and for some more where the others would leave most of the device
  * idle: on NVIDIA's GPUs for as many rows as one round of blocks takes. For a
  * wide head a block for many queries takes 32 rows; if the queries fill at most
- * a quarter of it, they are decoded, however many heads share one of K. Keys
- * are split until the device is full, but not into parts that take less time
- * than a launch. On targets with clusters few splits form a cluster.
+ * a quarter of it, they are decoded, however many heads share one of K. For
+ * many queries a launch makes plain numbers of K and V in blocks first, if the
+ * workspace holds them; else they are decoded. Keys are split until the device
+ * is full, but not into parts that take less time than a launch. On targets
+ * with clusters few splits form a cluster.
  */
 #include "attention_plan.h"
 
@@ -91,6 +93,21 @@ static uint64_t workspace_of(const kpk_attention2_args *args, uint64_t splits)
     if (splits <= 1)
         return 0;
     return n > 1e18 ? UINT64_MAX : splits * all_rows(a) * a->h * each * 4;
+}
+
+/* Rows of all heads of K, and bytes of K and V as plain numbers; UINT64_MAX if
+ * no workspace can hold them. */
+static uint64_t key_rows(const kpk_attention_args *a)
+{
+    return (uint64_t)a->b * a->seqlen_k * a->h_k;
+}
+static uint64_t unpacked_of(const kpk_attention2_args *args)
+{
+    const kpk_attention_args *a = &args->base;
+    const uint32_t each = (a->d + width_of_v(args)) * 2;
+    const double n = (double)a->b * a->seqlen_k * a->h_k * each;
+
+    return n > 1e18 ? UINT64_MAX : key_rows(a) * each;
 }
 
 /* Keys that the queries of a sequence see at most. */
@@ -235,8 +252,7 @@ static kpk_status shape_of(const struct choice *c, const char *kernel,
 }
 
 /* c: with the row of the decoding kernel */
-static bool decodes(const struct choice *c, kpk_attention_cache cache,
-                    uint32_t units)
+static bool decodes(const struct choice *c, uint32_t units)
 {
     const kpk_attention2_args *const args = c->all;
     const kpk_attention_args *const a = c->a;
@@ -245,7 +261,7 @@ static bool decodes(const struct choice *c, kpk_attention_cache cache,
         (uint64_t)a->b * a->h *
         div_up(a->seqlen_q, is_wide(args) ? WIDE_MANY_ROWS : MANY_ROWS);
 
-    return cache != KPK_ATTENTION_SAME || rows <= DECODE_ROWS ||
+    return rows <= DECODE_ROWS ||
            (is_wide(args) && a->seqlen_q <= WIDE_DECODE_QUERIES) ||
            a->seqlen_q == 1 ||
            (c->group_rows ? (uint64_t)a->b * a->h_k * c->tiles <= units
@@ -341,9 +357,12 @@ kpk_status kpk_attention2_choose_for(const kpk_module *module,
     form = is_first_form(all) ? "" : "2";
     plan.splits = plan.cluster = 1;
     st = read_kernel(&c, decode, type, cache, plan.kernel);
-    if (st == KPK_OK && !decodes(&c, cache, units)) {
+    if (st == KPK_OK && !decodes(&c, units) &&
+        (cache == KPK_ATTENTION_SAME ||
+         (unpacked_of(all) != UINT64_MAX &&
+          unpacked_of(all) <= workspace_nbytes))) {
         decode = false;
-        st = read_kernel(&c, decode, type, cache, plan.kernel);
+        st = read_kernel(&c, decode, type, KPK_ATTENTION_SAME, plan.kernel);
     }
     if (st == KPK_OK && decode) {
         split_keys(&c, units, workspace_nbytes, &plan);
@@ -361,6 +380,12 @@ kpk_status kpk_attention2_choose_for(const kpk_module *module,
         snprintf(plan.join, sizeof(plan.join), "attention%s_join_%s", form,
                  type_names[type]);
         st = shape_of(&c, plan.join, all_rows(args), args->h, 1,
+                      &plan.join_shape);
+    } else if (st == KPK_OK && !decode && cache != KPK_ATTENTION_SAME) {
+        plan.workspace_nbytes = unpacked_of(all);
+        snprintf(plan.join, sizeof(plan.join), "attention2%s_to_%s",
+                 cache_names[cache], type_names[type]);
+        st = shape_of(&c, plan.join, plan.workspace_nbytes / 16, 1, 1,
                       &plan.join_shape);
     }
     if (st == KPK_OK)
@@ -448,6 +473,23 @@ static kpk_status launch_one(kpk_instance *inst, const char *name,
     return st == KPK_OK ? kpk_launch_ex(kernel, &options, &arg, 1) : st;
 }
 
+/* K and V are where attention2_*_to_* has put them: rows of all sequences, of
+ * h_k heads each, V behind K. */
+static void read_unpacked(kpk_attention2_args *a, const void *workspace)
+{
+    kpk_attention_args *const base = &a->base;
+
+    base->k = workspace;
+    base->v = (const uint16_t *)workspace + key_rows(base) * base->d;
+    base->k_head = base->d;
+    base->v_head = width_of_v(a);
+    base->k_row = base->k_head * base->h_k;
+    base->v_row = base->v_head * base->h_k;
+    base->k_batch = base->k_row * base->seqlen_k;
+    base->v_batch = base->v_row * base->seqlen_k;
+    base->block_table = NULL;
+}
+
 kpk_status kpk_attention2_launch(kpk_instance *inst,
                                  const kpk_attention2_args *args,
                                  const kpk_attention_plan *plan,
@@ -455,6 +497,7 @@ kpk_status kpk_attention2_launch(kpk_instance *inst,
 {
     kpk_attention2_args a;
     kpk_status st;
+    bool unpacks;
 
     if (!inst || !args || !plan)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_attention_launch: %s is NULL",
@@ -487,11 +530,19 @@ kpk_status kpk_attention2_launch(kpk_instance *inst,
     a = *args;
     a.base.splits = plan->splits;
     a.base.partial = plan->workspace_nbytes ? workspace : NULL;
+    unpacks = strstr(plan->join, "_to_") != NULL;
+    if (unpacks) {
+        st = launch_one(inst, plan->join, &plan->join_shape, 1, true, &a,
+                        stream);
+        if (st != KPK_OK)
+            return st;
+        read_unpacked(&a, workspace);
+    }
     /* Of a large grid the first workgroups would fill the places beside the
      * launch before, and multiprocessors would share the others unevenly. */
     st = launch_one(inst, plan->kernel, &plan->shape, plan->cluster,
                     is_small(inst, &plan->shape), &a, stream);
-    if (st == KPK_OK && plan->join[0])
+    if (st == KPK_OK && plan->join[0] && !unpacks)
         st = launch_one(inst, plan->join, &plan->join_shape, 1, true, &a,
                         stream);
     return st;

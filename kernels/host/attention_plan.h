@@ -44,12 +44,14 @@ typedef enum kpk_attention_cache {
 
 typedef struct kpk_attention_plan {
     char kernel[32]; /* "attention2_decode_bf16_576_q8_0" */
-    char join[24];   /* "attention_join_bf16"; "" if nothing follows */
+    char join[24];   /* "attention_join_bf16", which follows; or
+                      * "attention2_q8_0_to_bf16", which comes first and makes
+                      * plain numbers of K and V; "" for one launch alone */
     kpk_shape shape, join_shape;
     uint32_t splits;
     uint32_t cluster; /* blocks of a cluster, which joins its splits; 1: none */
     uint32_t quantizes;        /* 1 if args.o_q8_1 may be given */
-    uint64_t workspace_nbytes; /* device memory, aligned to 4; 0 for no join */
+    uint64_t workspace_nbytes; /* device memory, aligned to 16; 0 for no join */
 } kpk_attention_plan;
 
 /*

@@ -1105,6 +1105,93 @@ static void run_join(struct kt *t, const struct kt_row *row)
     t->symbol = row->symbol;
 }
 
+/* ---- blocks to plain numbers ---- */
+
+enum { UNPACKED_B = 2, UNPACKED_H = 2, UNPACKED_MOST = 7, CACHE_ROWS = 24 };
+enum { UNPACKED_D = 72, UNPACKED_D_V = 40, CACHE_HEAD = 96 };
+
+/* Blocks of any codes; their scales are exact. */
+static uint8_t *make_cache(struct kt *t, enum cache cache, uint32_t seed)
+{
+    const size_t n = CACHE_ROWS * UNPACKED_H * CACHE_HEAD;
+    const size_t each = blocks[cache].nbytes;
+    uint8_t *data = kt_alloc(t, cache_nbytes(cache, KT_F16, n));
+
+    for (size_t i = 0; i < n / 32 * each; i++)
+        data[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+    for (size_t i = 0; i < n / 32; i++)
+        kt_put(KT_F16, data + i * each, 0, (double)(i % 9) / 64);
+    return data;
+}
+
+/* Rows of two sequences, one behind the other, or in pages of four. */
+static void run_unpack_of(struct kt *t, const struct kt_row *row, bool paged)
+{
+    static const int32_t cu[UNPACKED_B + 1] = {0, 5, 12};
+    static const int32_t pages[UNPACKED_B][2] = {{3, 1}, {5, 0}};
+    const enum cache cache = *(const enum cache *)row->detail;
+    const int64_t cache_row = UNPACKED_H * CACHE_HEAD;
+    const size_t n = (size_t)UNPACKED_B * UNPACKED_MOST * UNPACKED_H *
+                     (UNPACKED_D + UNPACKED_D_V);
+    const size_t nbytes =
+        cache_nbytes(cache, row->a, CACHE_ROWS * (size_t)cache_row);
+    const uint8_t *const data[2] = {make_cache(t, cache, 1),
+                                    make_cache(t, cache, 2)};
+    uint8_t *want = kt_alloc(t, n * 2), *got = kt_alloc(t, n * 2);
+    kpk_attention2_args a = {.d_v = UNPACKED_D_V};
+    size_t to = 0;
+
+    memset(want, 0x77, n * 2);
+    a.base = (kpk_attention_args){.k = kt_device(t, data[0], nbytes, 2),
+                                  .v = kt_device(t, data[1], nbytes, 2),
+                                  .partial = kt_device(t, want, n * 2, 0),
+                                  .cu_seqlens_k =
+                                      kt_device(t, cu, sizeof(cu), 0),
+                                  .k_row = cache_row,
+                                  .v_row = cache_row,
+                                  .k_head = CACHE_HEAD,
+                                  .v_head = CACHE_HEAD,
+                                  .b = UNPACKED_B,
+                                  .h_k = UNPACKED_H,
+                                  .d = UNPACKED_D,
+                                  .seqlen_k = UNPACKED_MOST};
+    if (paged) {
+        a.base.block_table = kt_device(t, pages, sizeof(pages), 0);
+        a.base.block_table_batch = 2, a.base.page_size = 4;
+        a.base.k_batch = a.base.v_batch = 4 * cache_row;
+    }
+    for (unsigned v = 0; v < 2; v++) {
+        const size_t width = v ? UNPACKED_D_V : UNPACKED_D;
+
+        for (uint32_t key = 0; key < 12; key++)
+            for (uint32_t i = 0; i < UNPACKED_H * width; i++) {
+                const uint32_t b = key >= 5, in = key - (uint32_t)cu[b];
+                const size_t from =
+                    paged ? (size_t)pages[b][in / 4] * 4 + in % 4 : key;
+
+                kt_put(row->a, want, to + key * UNPACKED_H * width + i,
+                       cached(cache, row->a, data[v],
+                              from * (size_t)cache_row +
+                                  i / width * CACHE_HEAD + i % width));
+            }
+        to += (size_t)UNPACKED_B * UNPACKED_MOST * UNPACKED_H * width;
+    }
+    if (!kt_launch(t, (const unsigned[3]){3, 1, 1},
+                   (const unsigned[3]){96, 1, 1}, 0,
+                   (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+        return;
+    kt_read(t, got, a.base.partial, n * 2);
+    kt_check_bytes(t, got, want, n * 2, "K and V");
+}
+
+static void run_unpack(struct kt *t, const struct kt_row *row)
+{
+    t->what = "two sequences, one behind the other";
+    run_unpack_of(t, row, false);
+    t->what = "two sequences in pages";
+    run_unpack_of(t, row, true);
+}
+
 /* ---- rows of a cache ---- */
 
 enum store { TO_F16, TO_BF16, TO_Q8_0, TO_Q4_0 };
@@ -1218,7 +1305,12 @@ KINDS(attention2, 576, true)
 #define FORMS(name, TYPE)                                                      \
     SIZES(attention, run_many, run_decode, name, TYPE),                        \
         SIZES(attention2, run_many2, run_decode2, name, TYPE),                 \
-        SIZE(attention2, run_many2, run_decode2, name, TYPE, 576)
+        SIZE(attention2, run_many2, run_decode2, name, TYPE, 576),             \
+        {"attention2_q8_0_to_" name, run_unpack, TYPE, TYPE, &caches[Q8_0]},   \
+    {                                                                          \
+        "attention2_q4_0_to_" name, run_unpack, TYPE, TYPE, &caches[Q4_0]      \
+    }
+static const enum cache caches[] = {[Q8_0] = Q8_0, [Q4_0] = Q4_0};
 #define ROWS_FROM(name, TYPE)                                                  \
     {"set_rows_f16_" name, run_rows, TYPE, TYPE, &stores[TO_F16]},             \
         {"set_rows_bf16_" name, run_rows, TYPE, TYPE, &stores[TO_BF16]},       \

@@ -13,6 +13,8 @@ typedef kpk_attention_args AttentionArgs;
  * AttentionArgs. Kernels of the first form have no code for these members.
  */
 struct FirstForm {
+    static constexpr bool has_mask = false;
+
     static DEV_MEMBER u32 d_v(const AttentionArgs &a)
     {
         return a.d;
@@ -31,6 +33,8 @@ struct FirstForm {
     }
 };
 struct SecondForm {
+    static constexpr bool has_mask = true;
+
     static DEV_MEMBER const kpk_attention2_args &all(const AttentionArgs &a)
     {
         return reinterpret_cast<const kpk_attention2_args &>(a);

@@ -12,7 +12,7 @@
  *   keys     in a stage of K and V
  *   at_once  keys whose scores a warp holds
  *   stages   in LDS
- *   q_in_lds operands of Q are read again for each stage, not held
+ *   q_in_lds operands of Q are read again for each stage, from static LDS
  *   blocks   on a multiprocessor, at least
  */
 #define ATTEND_SHAPES(X)                                                       \
@@ -40,8 +40,17 @@
     X(256, 2, 64, 4)
 /* clang-format on */
 
-#define ATTEND_LDS(d, keys, stages, q_in_lds)                                  \
-    ((q_in_lds)*128 * (d)*2 + (stages) * (keys) * (d)*4)
+#define ATTEND_LDS(d, keys, stages) ((stages) * (keys) * (d)*4)
 #define ATTEND_GROUPS_THREADS(groups) (((groups) + 1) * 128)
 #define ATTEND_GROUPS_LDS(d, groups, keys, slots)                              \
     ((groups)*64 * (d)*2 + (slots) * (keys) * (d)*2)
+/* For the second form's masks: slots of an f16 for each query and key of a
+ * tile, as many as fit into the static LDS that a launch without more has. */
+#define ATTEND_MASK_SLOTS 2
+#define ATTEND_MASK_SLOT(groups, keys) ((groups)*64 * (keys)*2)
+#define ATTEND_STATIC_LDS (32 << 10)
+#define ATTEND_STATIC_MASKS(groups, keys)                                      \
+    (ATTEND_STATIC_LDS / ATTEND_MASK_SLOT(groups, keys))
+#define ATTEND_MASK_LDS(groups, keys)                                          \
+    ((ATTEND_MASK_SLOTS - ATTEND_STATIC_MASKS(groups, keys)) *                 \
+     ATTEND_MASK_SLOT(groups, keys))

@@ -7,7 +7,7 @@
  * to each slot: `full` counts the threads whose copies have come, `empty` the
  * warps that need the tile no more. So nobody waits for all others, and the
  * copies of a workgroup's next queries start while the results of these are
- * stored.
+ * stored. A mask's tiles come through a ring of their own, each behind its K.
  *
  * Scores are wgmma's products of Q and K in LDS; P goes from registers, where
  * it lies as it has to, to the product with V. While P of a tile is computed
@@ -16,8 +16,8 @@
  */
 #pragma once
 
+#include "nvidia/attention/attend_rows.h"
 #include "nvidia/attention/attend_shapes.h"
-#include "nvidia/attention/attend_warp.h"
 #include "nvidia/copy/ring.h"
 #include "nvidia/unit/wgmma.h"
 
@@ -29,6 +29,7 @@ template <u32 D> struct AttendGroupsShape;
         static constexpr u32 blocks = 1;                                       \
         static constexpr u32 lds_nbytes =                                      \
             ATTEND_GROUPS_LDS(D, Groups, Keys, Slots);                         \
+        static constexpr u32 mask_nbytes = ATTEND_MASK_LDS(Groups, Keys);      \
     };
 ATTEND_GROUPS_SHAPES(SHAPE)
 #undef SHAPE
@@ -42,6 +43,17 @@ template <u32 D, u32 Lines> struct AttendColumns {
         return piece / 8 * block + wgmma_place(line, piece % 8);
     }
 };
+
+/* Two numbers in LDS. A load by a pointer, which might be to any memory, would
+ * cost the uniform registers of operands' addresses (tests/build/uniform.sh).
+ */
+DEV Pack<f16, 2> load_two(u32 lds)
+{
+    u32 v;
+
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(lds));
+    return bits_as<Pack<f16, 2>>(v);
+}
 
 template <u32 n> DEV void take_registers()
 {
@@ -58,10 +70,11 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     static constexpr u32 slots = Shape::slots, queries = groups * 64;
     /* keys of a head, so that 32 MB of L2 hold K and V of a section */
     static constexpr u32 most_section = (32u << 20) / (D * 4);
-    typedef AttendRows<T, D, keys, false, Form> Results;
+    typedef ManyRows<T, D, keys, Form> Results;
     typedef typename Results::Rows Rows;
     typedef AttendColumns<D, keys> Tile;
     typedef AttendColumns<D, queries> QTile;
+    typedef AttendLines<keys> MaskTile; /* a line a query */
     static constexpr u32 tile_nbytes = keys * D * 2;
     static constexpr u32 q_nbytes = queries * D * 2;
     static_assert(q_nbytes + slots * tile_nbytes <= Shape::lds_nbytes,
@@ -74,15 +87,26 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     struct Barriers {
         RingBarriers<slots> tiles;
         RingBarriers<1> q;
+        RingBarriers<ATTEND_MASK_SLOTS> mask;
     };
     typedef RingEnd<slots> TileEnd;
     typedef RingEnd<1> QueryEnd;
+    typedef RingEnd<ATTEND_MASK_SLOTS> MaskEnd;
     struct Lds {
-        u32 q, tiles;
+        u32 q, tiles, static_masks, masks;
 
         DEV_MEMBER u32 tile(const TileEnd &at) const
         {
             return tiles + at.slot * tile_nbytes;
+        }
+        DEV_MEMBER u32 mask(const MaskEnd &at) const
+        {
+            constexpr u32 nbytes = ATTEND_MASK_SLOT(groups, keys);
+            constexpr i32 others = ATTEND_STATIC_MASKS(groups, keys);
+
+            return (i32)at.slot < others
+                       ? static_masks + at.slot * nbytes
+                       : masks + (at.slot - (u32)others) * nbytes;
         }
     };
     /* Queries of a sequence and a head from `first` on, and their key span. */
@@ -108,34 +132,29 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         const Lds &lds;
         TileEnd in;
         QueryEnd q_in;
+        MaskEnd mask_in;
 
         DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
         {
-            const u32 key_head = w.rows.key_head(a);
-            const AttendKeys k(a, w.s, w.b, key_head, a.k, a.k_batch, a.k_row,
-                               a.k_head);
-            const AttendKeys v(a, w.s, w.b, key_head, a.v, a.v_batch, a.v_row,
-                               a.v_head);
-            const bool aligned = k.is_aligned() && v.is_aligned();
+            const AttendKeysValues<PlainFormat<T>> of(a, w.s, w.b,
+                                                      w.rows.key_head(a));
             i32 k0 = w.start, v0 = w.start;
             bool is_key = true;
 
             copy_queries(a, w);
             NO_UNROLL
             while (v0 < w.span.end) {
-                AttendKeys from = k;
-
                 is_key &= k0 < w.span.end;
-                if (!is_key) {
-                    from.base = v.base;
-                    from.row_nbytes = v.row_nbytes;
-                    from.page_nbytes = v.page_nbytes;
-                }
+
+                const AttendKeys from = is_key ? of.k : of.v;
+
                 in.fill();
                 copy_lines<Tile, keys, 128>(
                     lds.tile(in), a, w.b, from, is_key ? a.d : Form::d_v(a),
-                    aligned, is_key ? k0 : v0, w.span, threadIdx.x % 128);
-                arrive(in.full(), aligned);
+                    of.aligned, is_key ? k0 : v0, w.span, threadIdx.x % 128);
+                arrive(in.full(), of.aligned);
+                if (is_key && Form::mask(a))
+                    copy_mask(a, w, k0);
                 /* K0 K1 V0 K2 V1 ... */
                 if (is_key) {
                     is_key = k0 == w.start;
@@ -146,6 +165,45 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 }
                 in.next();
             }
+        }
+        DEV_MEMBER void copy_mask(const AttentionArgs &a, const Work &w,
+                                  i32 key0)
+        {
+            constexpr u32 pieces = MaskTile::pieces, step = 128 / pieces;
+            const u32 t = threadIdx.x % 128;
+            const u32 piece = t % pieces, line = t / pieces;
+            const f16 *const mask = Form::mask(a);
+            const i64 apart = Form::mask_at(a, 0, 0, (i32)step);
+            const i32 first = key0 + (i32)piece * 8;
+            const i32 keys_here = max_of(min_of(w.s.nk - first, 8), 0);
+            const f16 *from =
+                mask + Form::mask_at(a, w.b, w.head, w.first + (i32)line) +
+                first;
+            const bool aligned =
+                (((u64)mask | (u64)(Form::mask_at(a, 1, 0, 0) * 2) |
+                  (u64)(Form::mask_at(a, 0, 1, 0) * 2) |
+                  (u64)(Form::mask_at(a, 0, 0, 1) * 2)) &
+                 15) == 0;
+
+            mask_in.fill();
+            NO_UNROLL
+            for (u32 i = line; i < queries; i += step, from += apart) {
+                const i32 n = w.first + (i32)i < w.s.nq ? keys_here : 0;
+                const u32 to = lds.mask(mask_in) + MaskTile::at(i, piece);
+
+                if (aligned) {
+                    async_copy_part(to, n ? from : mask, (u32)n * 2);
+                    continue;
+                }
+                NO_UNROLL
+                for (i32 e = 0; e < n; e++)
+                    asm volatile(
+                        "st.shared.b16 [%0], %1;" ::"r"(to + (u32)e * 2),
+                        "h"(bits_as<u16>(from[e]))
+                        : "memory");
+            }
+            arrive(mask_in.full(), aligned);
+            mask_in.next();
         }
         static DEV_MEMBER void arrive(u32 barrier, bool by_copies)
         {
@@ -188,6 +246,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         const Lds &lds;
         TileEnd out;
         QueryEnd q_out;
+        MaskEnd mask_out;
 
         /* Waits for the next tile of the ring. Copies arrive at the barrier by
          * themselves, so this thread makes their bytes visible to wgmma. */
@@ -251,6 +310,31 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         {
             return reinterpret_cast<f32(&)[D / 2]>(r.o);
         }
+        /* Finishes scores, which a mask's tile may change. */
+        DEV_MEMBER f32 finish(Results &r, typename Results::Scores &x,
+                              const AttentionArgs &a, const Work &w, i32 key0)
+        {
+            const u32 line = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+            Pack<f16, 2> two = {}; /* for a number and the next */
+
+            if (Form::mask(a))
+                mask_out.wait();
+
+            const f32 factor =
+                r.finish(x, a, w.b, w.rows, key0, [&](u32 i, u32 j, i32) {
+                    if (j % 2 == 0)
+                        two = load_two(lds.mask(mask_out) +
+                                       MaskTile::at(line + 8 * i, j / 2) +
+                                       threadIdx.x % 4 * 4);
+                    return convert<f32>(two[j % 2]);
+                });
+
+            if (Form::mask(a)) {
+                give_back(mask_out);
+                mask_out.next();
+            }
+            return factor;
+        }
         /*
          * S0 = Q K0, P0 of it, and then in turn: S1 = Q K1 and O += P0 V0 are
          * started together, and P1 is computed as soon as S1 is there.
@@ -266,7 +350,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             typename Results::Scores x;
             typename Results::Operands p;
 
-            r.begin(w.s, w.rows, w.first + (i32)(threadIdx.x / 32 * 16));
+            r.begin(w.s, w.rows, w.first + (i32)(threadIdx.x / 32 * 16), 16);
             q_out.wait();
             wgmma_lds_written();
             if (w.start < w.span.end) {
@@ -282,7 +366,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                     wgmma_hold(flat(x));
                     give_back(k_place);
 
-                    const f32 factor = r.finish(x, a, w.b, w.head, key0);
+                    const f32 factor = finish(r, x, a, w, key0);
 
                     r.raise(x, factor, [&](u32 i, f32 by) {
                         over = true;
@@ -357,44 +441,50 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                 role.run(a, Work(a, head / a.h, head % a.h, first));
         }
     }
-    /* lds: Shape::lds_nbytes, at a multiple of 1024 */
-    static DEV_MEMBER void all(const AttentionArgs &a, u32 lds,
+    /* lds: Shape::lds_nbytes, at a multiple of 1024, and masks behind */
+    static DEV_MEMBER void all(const AttentionArgs &a, u32 lds, u32 own,
                                Barriers &barriers)
     {
-        const Lds l = {lds, lds + q_nbytes};
+        const u32 tiles = lds + q_nbytes;
+        const Lds l = {lds, tiles, own, tiles + slots * tile_nbytes};
 
         if (threadIdx.x == 0) {
             barriers.tiles.init(128, groups * 4);
             barriers.q.init(128, groups * 4);
+            barriers.mask.init(128, groups * 4);
         }
         __syncthreads();
         if (threadIdx.x < groups * 128) {
             take_registers<computing_registers>();
-            Computing role = {l, barriers.tiles.first(), barriers.q.first()};
+            Computing role = {l, barriers.tiles.first(), barriers.q.first(),
+                              barriers.mask.first()};
             each(role, a);
         } else {
             give_registers<copying_registers>();
-            Copying role = {l, barriers.tiles.first(), barriers.q.first()};
+            Copying role = {l, barriers.tiles.first(), barriers.q.first(),
+                            barriers.mask.first()};
             each(role, a);
         }
     }
 };
 
-template <u32 D> DEV bool attend_groups_fit()
+template <u32 D, class Form> DEV bool attend_groups_fit()
 {
     typedef AttendGroupsShape<D> Shape;
 
     return blockDim.x == Shape::threads &&
-           dynamic_lds_nbytes() >= Shape::lds_nbytes;
+           dynamic_lds_nbytes() >=
+               Shape::lds_nbytes + (Form::has_mask ? Shape::mask_nbytes : 0);
 }
 
-/* By the recommended launch, for which attend_groups_fit() is true. */
+/* By the recommended launch, for which attend_groups_fit() is true. own:
+ * ATTEND_STATIC_LDS bytes */
 template <typename T, u32 D, class Form>
-DEV void attend_groups(const AttentionArgs &a)
+DEV void attend_groups(const AttentionArgs &a, u32 own)
 {
     typedef AttendGroups<T, D, Form> Groups;
     extern __shared__ __attribute__((aligned(1024))) u8 tiles[];
     __shared__ typename Groups::Barriers barriers;
 
-    Groups::all(a, (u32)__cvta_generic_to_shared(tiles), barriers);
+    Groups::all(a, (u32)__cvta_generic_to_shared(tiles), own, barriers);
 }
