@@ -27,16 +27,16 @@ EXPORT const char *bench_open(int device)
 
 EXPORT size_t bench_sizeof_args(void)
 {
-    return sizeof(kpk_attention_args);
+    return sizeof(kpk_attention2_args);
 }
 
 /* A plan is in memory of the caller's, of at least 256 bytes. */
 _Static_assert(sizeof(kpk_attention_plan) <= 256, "what callers have");
 
-EXPORT const char *bench_choose(const kpk_attention_args *args, int type,
+EXPORT const char *bench_choose(const kpk_attention2_args *args, int type,
                                 int cache, kpk_attention_plan *plan)
 {
-    return said(kpk_attention_choose(
+    return said(kpk_attention2_choose(
         inst, &kpk_module_attention, (kpk_attention_type)type,
         (kpk_attention_cache)cache, args, UINT64_MAX, plan));
 }
@@ -56,9 +56,9 @@ EXPORT uint64_t bench_workspace(const kpk_attention_plan *plan)
     return plan->workspace_nbytes;
 }
 
-EXPORT const char *bench_launch(const kpk_attention_args *args,
+EXPORT const char *bench_launch(const kpk_attention2_args *args,
                                 const kpk_attention_plan *plan, void *workspace,
                                 void *stream)
 {
-    return said(kpk_attention_launch(inst, args, plan, workspace, stream));
+    return said(kpk_attention2_launch(inst, args, plan, workspace, stream));
 }

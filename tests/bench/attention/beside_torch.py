@@ -45,6 +45,14 @@ class Args(C.Structure):
                  ("o_q8_1", C.c_void_p)])
 
 
+class Args2(C.Structure):
+    _fields_ = ([("base", Args), ("sinks", C.c_void_p), ("mask", C.c_void_p)] +
+                [("mask_" + n, C.c_int64) for n in ("batch", "head", "row")] +
+                [(n, C.c_uint32) for n in ("d_v", "q_type", "o_type",
+                                           "mask_type")] +
+                [("reserved", C.c_uint64 * 4)])
+
+
 class Kpack:
     def __init__(self, path):
         self.lib = C.CDLL(path)
@@ -52,13 +60,14 @@ class Kpack:
                      "bench_launch"):
             getattr(self.lib, name).restype = C.c_char_p
         self.lib.bench_workspace.restype = C.c_uint64
-        assert self.lib.bench_sizeof_args() == C.sizeof(Args)
+        assert self.lib.bench_sizeof_args() == C.sizeof(Args2)
         must(self.lib.bench_open(0))
 
     def prepare(self, q, k, v, o, left=-1, right=-1, softcap=0.0, cache="",
-                **more):
+                mask=None, sinks=None, **more):
         """A function that launches; tensors are [b, rows, heads, d], those of
-        a cache in blocks [b, rows, heads, blocks, bytes]."""
+        a cache in blocks [b, rows, heads, blocks, bytes]. mask: f16, [b, heads,
+        rows, keys]; sinks: f32, [heads]."""
         b, rows, h, d = q.shape
         args = Args(b=b, h=h, h_k=k.shape[2], d=d, seqlen_q=rows,
                     seqlen_k=k.shape[1], scale=1 / math.sqrt(d),
@@ -72,21 +81,28 @@ class Kpack:
                 setattr(args, name + "_" + stride, apart)
         for name, value in more.items():
             setattr(args, name, value)
+        all_args = Args2(base=args)
+        if sinks is not None:
+            all_args.sinks = sinks.data_ptr()
+        if mask is not None:
+            all_args.mask = mask.data_ptr()
+            for i, stride in enumerate(("batch", "head", "row")):
+                setattr(all_args, "mask_" + stride, mask.stride(i))
         plan = C.create_string_buffer(256)
-        must(self.lib.bench_choose(C.byref(args), TYPES[q.dtype],
+        must(self.lib.bench_choose(C.byref(all_args), TYPES[q.dtype],
                                    CACHES[cache], plan))
         nbytes = self.lib.bench_workspace(plan)
         workspace = torch.empty(nbytes, dtype=torch.uint8, device="cuda")
 
         def launch():
             stream = C.c_void_p(torch.cuda.current_stream().cuda_stream)
-            must(self.lib.bench_launch(C.byref(args), plan,
+            must(self.lib.bench_launch(C.byref(all_args), plan,
                                        C.c_void_p(workspace.data_ptr()),
                                        stream))
 
         launch.kernel = self.lib.bench_kernel(plan).decode()
         launch.splits = self.lib.bench_splits(plan)
-        launch.keep = (q, k, v, o)
+        launch.keep = (q, k, v, o, mask, sinks)
         return launch
 
 
@@ -172,33 +188,44 @@ def check(kpack):
 # ---- times -------------------------------------------------------------------
 
 
-def torch_run(backend, q, ks, vs, causal):
+def torch_run(backend, q, ks, vs, causal, mask=None):
     def run(i):
         k, v = ks[i % len(ks)], vs[i % len(vs)]
         with sdpa_kernel(backend):
             return scaled_dot_product_attention(
                 q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2),
-                is_causal=causal, enable_gqa=q.shape[2] != k.shape[2])
+                attn_mask=mask, is_causal=causal,
+                enable_gqa=q.shape[2] != k.shape[2])
 
     return run
 
 
-def time_all(kpack, b, rows, keys, h, h_k, d, causal, unit):
+def causal_mask(b, h, rows, keys):
+    mask = torch.full((rows, keys), -math.inf, device="cuda").half()
+    return mask.triu(keys - rows + 1).expand(b, h, rows, keys)
+
+
+def time_all(kpack, b, rows, keys, h, h_k, d, causal, unit, masked=False):
+    """masked: f16, with a mask in memory instead of a window"""
     nbytes = 2 * 2 * b * keys * h_k * d
     flop = 4.0 * b * h * rows * keys * d * (0.5 if causal else 1)
     copies = 1 if rows > 1 else max(1, int(4e8 // nbytes))
-    q = random(b, rows, h, d)
-    ks, vs = ([random(b, keys, h_k, d) for _ in range(copies)]
+    dtype = torch.float16 if masked else torch.bfloat16
+    q = random(b, rows, h, d, dtype=dtype)
+    ks, vs = ([random(b, keys, h_k, d, dtype=dtype) for _ in range(copies)]
               for _ in range(2))
+    mask = causal_mask(b, h, rows, keys) if masked else None
+    causal = causal and not masked
+    peers = PEERS[1:] if masked else PEERS
     o = torch.full(q.shape, math.nan, dtype=q.dtype, device="cuda")
-    ours = [kpack.prepare(q, k, v, o, right=0 if causal else -1)
+    ours = [kpack.prepare(q, k, v, o, right=0 if causal else -1, mask=mask)
             for k, v in zip(ks, vs)]
-    peers = [torch_run(backend, q, ks, vs, causal) for _, backend in PEERS]
-    us = microseconds([lambda i: ours[i % copies]()] + peers,
-                      10 if rows > 1 else 40)
+    us = microseconds([lambda i: ours[i % copies]()] +
+                      [torch_run(backend, q, ks, vs, causal, mask)
+                       for _, backend in peers], 10 if rows > 1 else 40)
     line = "b%-2d q%-4d k%-4d h%-2d/%-2d d%-3d %-6s" % (
-        b, rows, keys, h, h_k, d, "causal" if causal else "full")
-    for name, t in zip(["kpack"] + [name for name, _ in PEERS], us):
+        b, rows, keys, h, h_k, d, "mask" if masked else "causal" if causal else "full")
+    for name, t in zip(["kpack"] + [name for name, _ in peers], us):
         speed = flop / t / 1e6 if unit == "TFLOP/s" else nbytes / t / 1e6
         line += "  %s %8.1f us %6.*f %s" % (
             name, t, 0 if unit == "TFLOP/s" else 2, speed, unit)
@@ -213,17 +240,18 @@ def random_blocks(nbytes, *shape):
     return blocks
 
 
-def time_blocks(kpack, b, keys, h, h_k, d, cache):
+def time_blocks(kpack, b, keys, h, h_k, d, cache, rows=1):
     nbytes = 2 * b * keys * h_k * (d // 32) * BLOCK_NBYTES[cache]
     copies = max(1, int(4e8 // nbytes))
-    q = random(b, 1, h, d)
+    q = random(b, rows, h, d)
     o = torch.full(q.shape, math.nan, dtype=q.dtype, device="cuda")
     ours = [kpack.prepare(q, *(random_blocks(BLOCK_NBYTES[cache], b, keys, h_k,
                                              d // 32) for _ in range(2)),
-                          o, cache=cache) for _ in range(copies)]
+                          o, right=0 if rows > 1 else -1,
+                          cache=cache) for _ in range(copies)]
     us, = microseconds([lambda i: ours[i % copies]()], 40)
-    print("b%-2d q1    k%-4d h%-2d/%-2d d%-3d %-6s  kpack %8.1f us %6.2f TB/s" %
-          (b, keys, h, h_k, d, cache, us, nbytes / us / 1e6), " ",
+    print("b%-2d q%-4d k%-4d h%-2d/%-2d d%-3d %-6s  kpack %8.1f us %6.2f TB/s" %
+          (b, rows, keys, h, h_k, d, cache, us, nbytes / us / 1e6), " ",
           ours[0].kernel, ours[0].splits, flush=True)
 
 
@@ -256,6 +284,13 @@ def time_them(kpack):
                 (8, 4000, 40, 8, 128), (8, 4000, 28, 4, 128),
                 (32, 4096, 32, 8, 64)):
             time_blocks(kpack, b, keys, h, h_k, d, cache)
+        for d in (64, 128, 256):
+            time_blocks(kpack, 1, 2048, 32, 8, d, cache, 512)
+    for d in (64, 128, 256):
+        for b, rows, keys in ((1, 512, 512), (1, 2048, 2048), (1, 512, 4096)):
+            time_all(kpack, b, rows, keys, 32, 8, d, True, "TFLOP/s", True)
+        for b in (1, 8):
+            time_all(kpack, b, 1, 4096, 32, 8, d, False, "TB/s", True)
     for b, keys, h, h_k, d in (
             (1, 4000, 32, 8, 128), (1, 4000, 40, 8, 128), (8, 4000, 40, 8, 128),
             (8, 4000, 28, 4, 128), (8, 4000, 17, 1, 128), (8, 4000, 71, 1, 64),
