@@ -261,6 +261,20 @@ DEV u32 uniform(u32 v)
 #endif
 }
 
+#if !KPK_NVIDIA
+/* The kernel's arguments from byte `offset` on, of which the compiler knows
+ * nothing. */
+template <typename Args> DEV auto *arguments_from(u32 offset)
+{
+    typedef const __attribute__((address_space(4))) u8 constant_byte;
+    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
+
+    asm volatile("" : "+s"(args));
+    return (const __attribute__((address_space(4)))
+            Args *)((constant_byte *)args + offset);
+}
+#endif
+
 /*
  * A kernel's arguments, read again from where the launch put them. AMD's
  * compiler would keep every number that follows from them in scalar registers,
@@ -272,11 +286,8 @@ template <typename Args> DEV const Args &read_again(const Args &given)
 #if KPK_NVIDIA
     return given;
 #else
-    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
-
     (void)given;
-    asm volatile("" : "+s"(args));
-    return *(const Args *)args;
+    return *(const Args *)arguments_from<Args>(0);
 #endif
 }
 

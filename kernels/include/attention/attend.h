@@ -298,7 +298,7 @@ struct Attend {
                                   const AttentionArgs &args,
                                   const RowsAt &where, i32 key0) const
     {
-        const AttentionArgs &a = read_args(args);
+        const AttentionArgs &a = read_again(args);
         const u32 b = where.b;
         const Sequence s(a, b);
         const Queries<Decode> rows(a, s, where.head);
@@ -577,7 +577,7 @@ struct Attend {
     static DEV_MEMBER void run(const AttentionArgs &args, const RowsAt &where,
                                u32 split, u8 *lds)
     {
-        const AttentionArgs &a = read_args(args);
+        const AttentionArgs &a = read_again(args);
         constexpr i32 keys = (i32)KeyTile::keys;
         const Sequence s(a, where.b);
         const Queries<Decode> rows(a, s, where.head);
@@ -608,7 +608,7 @@ struct Attend {
         else
             w.take_tiles(args, where, k_base, v_base, span, tile, end, lds,
                          lds_q);
-        w.finish(read_args(args), where, split);
+        w.finish(read_again(args), where, split);
     }
 
     /* Tiles from `tile` to in front of `end`; while one is worked on, the next
@@ -624,7 +624,7 @@ struct Attend {
 
         NO_UNROLL
         for (i32 at = tile - 1; at < end; at++) {
-            const AttentionArgs &again = read_args(args);
+            const AttentionArgs &again = read_again(args);
 
             if (at >= tile) {
                 __syncthreads();
@@ -653,7 +653,7 @@ struct Attend {
                                      const RowsAt &where, const u8 *base,
                                      const KeySpan &span, i32 key0, u32 part)
     {
-        const AttentionArgs &a = read_args(args);
+        const AttentionArgs &a = read_again(args);
 
         staged.load_keys(
             key_rows<Format>(a, where.b,
@@ -666,7 +666,7 @@ struct Attend {
                                        const RowsAt &where, const u8 *base,
                                        const KeySpan &span, i32 key0, u32 part)
     {
-        const AttentionArgs &a = read_args(args);
+        const AttentionArgs &a = read_again(args);
 
         staged.load_values(
             key_rows<Format>(a, where.b,
@@ -697,15 +697,15 @@ struct Attend {
 
             clear_scores(x);
             NO_UNROLL
-            for (u32 part = 0; part * cols < read_args(args).d; part++) {
-                const u32 width = part_of(read_args(args).d, part);
+            for (u32 part = 0; part * cols < read_again(args).d; part++) {
+                const u32 width = part_of(read_again(args).d, part);
 
                 if (!ahead)
                     load_keys(staged, args, where, k_base, span, key0, part);
                 __syncthreads();
                 staged.store_keys(lds, width, this_thread<Shape::threads>());
                 __syncthreads();
-                if (ahead && (part + 1) * cols < read_args(args).d)
+                if (ahead && (part + 1) * cols < read_again(args).d)
                     load_keys(staged, args, where, k_base, span, key0,
                               part + 1);
                 else if (ahead)
@@ -713,17 +713,17 @@ struct Attend {
                 add_keys(x, lds, lds_q + part * q_part_nbytes,
                          div_up(width, U::k));
             }
-            weigh(x, read_args(args), where, key0, p);
+            weigh(x, read_again(args), where, key0, p);
             UNROLL
             for (u32 part = 0; part < Shape::v_parts; part++) {
-                if (part * cols >= Form::d_v(read_args(args)))
+                if (part * cols >= Form::d_v(read_again(args)))
                     continue;
                 if (!ahead)
                     load_values(staged, args, where, v_base, span, key0, part);
                 __syncthreads();
                 staged.store_values(lds, this_thread<Shape::threads>());
                 __syncthreads();
-                if (ahead && (part + 1) * cols < Form::d_v(read_args(args)))
+                if (ahead && (part + 1) * cols < Form::d_v(read_again(args)))
                     load_values(staged, args, where, v_base, span, key0,
                                 part + 1);
                 else if (ahead && tile + 1 < end)
@@ -766,13 +766,13 @@ DEV void attention(const AttentionArgs &args)
     __shared__ __attribute__((aligned(16))) u8 lds[Block::lds_nbytes];
 
     NO_UNROLL
-    for (u32 b = blockIdx.z; b < read_args(args).b; b += gridDim.z) {
+    for (u32 b = blockIdx.z; b < read_again(args).b; b += gridDim.z) {
         NO_UNROLL
-        for (u32 h = blockIdx.y; h < read_args(args).h; h += gridDim.y) {
+        for (u32 h = blockIdx.y; h < read_again(args).h; h += gridDim.y) {
             /* the last queries see most, where not all see all */
             NO_UNROLL
             for (u32 at = blockIdx.x;; at += gridDim.x) {
-                const i32 nq = Sequence(read_args(args), b).nq;
+                const i32 nq = Sequence(read_again(args), b).nq;
                 const i32 first = (nq - 1) / rows * rows - (i32)at * rows;
 
                 if (nq <= 0 || at > (u32)(nq - 1) / (u32)rows)
@@ -794,15 +794,15 @@ DEV void attention_decode(const AttentionArgs &args)
     __shared__ __attribute__((aligned(16))) u8 lds[Block::lds_nbytes];
 
     NO_UNROLL
-    for (u32 b = blockIdx.z; b < read_args(args).b; b += gridDim.z) {
+    for (u32 b = blockIdx.z; b < read_again(args).b; b += gridDim.z) {
         NO_UNROLL
-        for (u32 h = blockIdx.y; h < read_args(args).h_k; h += gridDim.y) {
-            const AttentionArgs &a = read_args(args);
+        for (u32 h = blockIdx.y; h < read_again(args).h_k; h += gridDim.y) {
+            const AttentionArgs &a = read_again(args);
             const i32 nrows = Queries<true>(a, Sequence(a, b), h).nrows;
 
             NO_UNROLL
             for (u32 split = blockIdx.x;
-                 split < max_of(read_args(args).splits, 1u);
+                 split < max_of(read_again(args).splits, 1u);
                  split += gridDim.x) {
                 NO_UNROLL
                 for (i32 row = 0; row < nrows;

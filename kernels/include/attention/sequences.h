@@ -60,11 +60,6 @@ struct SecondForm {
     }
 };
 
-DEV const AttentionArgs &read_args(const AttentionArgs &a)
-{
-    return read_again(a);
-}
-
 /* A sequence of the batch. */
 struct Sequence {
     i64 q_rows, k_rows; /* rows of earlier sequences in the shared array */

@@ -72,11 +72,7 @@ template <typename T, u32 offset> struct RankPointers {
     typedef __attribute__((address_space(1))) T *pointer;
     static DEV_MEMBER auto *arguments()
     {
-        auto *args = __builtin_amdgcn_kernarg_segment_ptr();
-
-        asm volatile("" : "+s"(args));
-        return (const __attribute__((address_space(4))) pointer *)args +
-               offset / sizeof(pointer);
+        return arguments_from<pointer>(offset);
     }
 #endif
 };

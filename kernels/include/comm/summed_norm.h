@@ -63,12 +63,7 @@ template <typename T, u32 offset> struct NormArguments {
 #if KPK_NVIDIA
         return given;
 #else
-        typedef const __attribute__((address_space(4))) u8 constant_byte;
-        auto *args = __builtin_amdgcn_kernarg_segment_ptr();
-
-        asm volatile("" : "+s"(args));
-        return *(const __attribute__((address_space(4)))
-                 NormCall<T> *)((constant_byte *)args + offset);
+        return *arguments_from<NormCall<T>>(offset);
 #endif
     }
 };
