@@ -45,17 +45,6 @@ template <u32 D, u32 Lines> struct AttendColumns {
     }
 };
 
-/* Two numbers in LDS. A load by a pointer, which might be to any memory, would
- * cost the uniform registers of operands' addresses (tests/build/uniform.sh).
- */
-DEV Pack<f16, 2> load_two(u32 lds)
-{
-    u32 v;
-
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(lds));
-    return bits_as<Pack<f16, 2>>(v);
-}
-
 template <u32 n> DEV void take_registers()
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n));
@@ -329,9 +318,9 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             const f32 factor =
                 r.finish(x, a, w.b, w.head, key0, [&](u32 i, u32 n, bool) {
                     if (n % 2 == 0)
-                        two = load_two(lds.mask(mask_out) +
-                                       MaskTile::at(line + 8 * i, n / 8) +
-                                       n % 8 * 2);
+                        two = bits_as<Pack<f16, 2>>(lds_load_u32(
+                            lds.mask(mask_out) +
+                            MaskTile::at(line + 8 * i, n / 8) + n % 8 * 2));
                     return convert<f32>(two[n % 2]);
                 });
 

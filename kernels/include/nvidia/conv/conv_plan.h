@@ -9,6 +9,7 @@
 #pragma once
 
 #include "conv/image_tile.h"
+#include "nvidia/copy/cluster.h"
 
 template <typename T> struct ConvPlan {
     static constexpr u32 row_channels = 32 / sizeof(T); /* in a row of LDS */
@@ -366,11 +367,8 @@ template <typename T> struct ConvPlan {
                     : steps * step + slab + kernel +
                           (at.taps_once < at.taps ? 3 : 1) * 1500;
         const u32 beside = direct ? 6400 : roomy ? 10500 : 2000;
-        u32 multiprocessors;
-
-        asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
         const u64 turns =
-            div_up(at.tiles, min_of(multiprocessors, (u32)gridDim.x));
+            div_up(at.tiles, min_of(multiprocessors(), (u32)gridDim.x));
         const u64 cost =
             turns * ((u64)stages * stage + beside + (n << at.log_m) / 10);
 

@@ -97,7 +97,7 @@ template <> struct SlabOp<f32> {
         {
             UNROLL
             for (u32 i = 0; i < 4; i++)
-                low[i] = load_word(lds + i % 2 * 4 * pitch + i / 2 * 32);
+                low[i] = lds_load_u32(lds + i % 2 * 4 * pitch + i / 2 * 32);
             split();
         }
         static DEV_MEMBER u32 lane_at(u32 pitch)
@@ -105,15 +105,6 @@ template <> struct SlabOp<f32> {
             const u32 l = threadIdx.x % 32;
 
             return l % 4 * pitch + l / 4 * 4;
-        }
-        /* Loads a word from an LDS address: pointers would each get registers
-         * of their own. */
-        static DEV_MEMBER u32 load_word(u32 lds)
-        {
-            u32 word;
-
-            asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(lds));
-            return word;
         }
         DEV_MEMBER void split()
         {

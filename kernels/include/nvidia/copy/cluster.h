@@ -31,6 +31,15 @@ CLUSTER_NUMBER(clusters_y, "nclusterid.y", gridDim.y)
 CLUSTER_NUMBER(clusters_z, "nclusterid.z", gridDim.z)
 #undef CLUSTER_NUMBER
 
+/* of the device */
+DEV u32 multiprocessors()
+{
+    u32 n;
+
+    asm("mov.u32 %0, %%nsmid;" : "=r"(n));
+    return n;
+}
+
 /* the index of this block's cluster in the grid, and the number of clusters */
 DEV u64 cluster_index()
 {

@@ -14,6 +14,17 @@ template <typename T> DEV void store_piece(T *to, const Pack<T, 8> &v)
                  : "memory");
 }
 
+/* A word at an LDS address. Pointers would each get registers of their own, and
+ * a load that might be from any memory costs the uniform registers of operands'
+ * addresses (tests/build/uniform.sh). */
+DEV u32 lds_load_u32(u32 lds)
+{
+    u32 word;
+
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(lds));
+    return word;
+}
+
 /* Four 8 x 8 matrices of 16-bit numbers: lane l has the address of row l % 8 of
  * matrix l / 8, and gets of each the word l % 4 of row l / 4. */
 DEV void load_matrices(u32 (&v)[4], u32 lds)

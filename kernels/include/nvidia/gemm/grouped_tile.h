@@ -236,11 +236,8 @@ struct GroupedBy {
 /* Blocks of the launch that work: the others would begin when these end. */
 template <u32 lds_nbytes> DEV u32 grouped_blocks()
 {
-    u32 multiprocessors;
-
-    asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
     return (u32)min_of<u64>((u64)gridDim.x * gridDim.y,
-                            multiprocessors *
+                            multiprocessors() *
                                 (228 * 1024 / (lds_nbytes + 1024)));
 }
 

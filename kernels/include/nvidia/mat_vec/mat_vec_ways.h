@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gguf/formats.h"
+#include "nvidia/copy/cluster.h"
 #include "nvidia/mat_vec/mat_vec_feeds.h"
 #include "nvidia/mat_vec/mat_vec_mma.h"
 
@@ -231,14 +232,6 @@ template <class F, int N> DEV constexpr u32 resident_groups()
 }
 
 /* ---- a launch ---- */
-
-DEV u32 multiprocessors()
-{
-    u32 n;
-
-    asm("mov.u32 %0, %%nsmid;" : "=r"(n));
-    return n;
-}
 
 struct Launch {
     int nrows, ncols;
