@@ -16,8 +16,8 @@
  *              repeated from dimension 2 on. The slope is 1 if max_bias is 0,
  *              else the head's, as ALiBi has it ("Train Short, Test Long")
  *   soft_max_part, soft_max_join
- *              the same of a long row by `parts` blocks, neighbours in the
- * grid, in two launches: [rows, parts] tops and sums lie between them
+ *              the same of a long row by `parts` neighbouring blocks, in two
+ *              launches: tops and sums, [rows, parts], lie between them
  *
  * A row's result may lie where the row does.
  */
