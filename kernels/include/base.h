@@ -64,6 +64,8 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #else
 #define DEV_MEMBER_CALLED DEV_MEMBER
 #endif
+/* The same, no member. */
+#define DEV_CALLED static DEV_MEMBER_CALLED
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
 /*
  * A kernel of which n blocks of 1024 threads fit a multiprocessor of sm_NN: the

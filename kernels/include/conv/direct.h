@@ -255,7 +255,6 @@ DEV void run_matrix(const ConvMatrix<T> &matrix, const TileBlocks &blocks)
 }
 #endif
 
-#if KPK_NVIDIA
 /* A block's LDS: one object for all kernels of a type, so that they share
  * functions. The launch's LDS follows `lds`. */
 template <typename T> struct ConvLds {
@@ -280,22 +279,21 @@ template <typename T> DEV ConvLds<T> &conv_lds()
 
     return lds;
 }
-#endif
 
 #if KPK_SM >= 80
 /* Each way is a function, so that its registers do not add to the other
  * ways'. */
 template <typename T>
-static __device__ __noinline__ void run_rows(typename ConvPlan<T>::Shape &shape,
-                                             u32 lds, TileBlocks blocks)
+DEV_CALLED void run_rows(typename ConvPlan<T>::Shape &shape, u32 lds,
+                         TileBlocks blocks)
 {
     ConvRows<T>{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}.run(
         blocks);
 }
 
 template <bool Transposed, typename T>
-static __device__ __noinline__ void run_slab(typename ConvPlan<T>::Shape &shape,
-                                             u32 lds, TileBlocks blocks)
+DEV_CALLED void run_slab(typename ConvPlan<T>::Shape &shape, u32 lds,
+                         TileBlocks blocks)
 {
     ConvSlab<Transposed, T>{
         {shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}
@@ -335,19 +333,25 @@ DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
 }
 #endif
 
-#if KPK_NVIDIA
-/* A way without matrix instructions. Each is a function, so that their
- * registers do not add up, and that PTX has it once for all kernels of a type.
- */
+/* What a thread computes: positions by output channels. */
+template <u32 way, typename T> struct FmaTile {
+    static constexpr bool is_wide = sizeof(sum_t<T>) == 8;
+    static constexpr bool is_small = way == by_small_tiles;
+    static constexpr u32 large = is_wide ? 2 : 4;
+    static constexpr u32 PX = is_small                ? 1
+                              : way == by_split_tiles ? large / 2
+                                                      : large;
+    static constexpr u32 OC = is_small || is_wide ? 4 : 8;
+};
+
+/* A way without matrix instructions. Each is a function on NVIDIA's, so that
+ * their registers do not add up, and that PTX has it once for all kernels of a
+ * type. */
 template <u32 way, typename T>
-static __device__ __noinline__ void fma_way(TileBlocks blocks, const T *x,
-                                            const T *w, T *y)
+DEV_CALLED void fma_way(TileBlocks blocks, const T *x, const T *w, T *y)
 {
     using A = sum_t<T>;
-    constexpr bool is_wide = sizeof(A) == 8;
-    constexpr bool is_small = way == by_small_tiles;
-    constexpr u32 PX = is_small ? 1 : is_wide ? 2 : 4;
-    constexpr u32 OC = is_small || is_wide ? 4 : 8;
+    constexpr u32 PX = FmaTile<way, T>::PX, OC = FmaTile<way, T>::OC;
     ConvLds<T> &all = conv_lds<T>();
     Work &at = all.work[opaque_zero()];
     A *const image = reinterpret_cast<A *>(all.lds);
@@ -360,7 +364,7 @@ static __device__ __noinline__ void fma_way(TileBlocks blocks, const T *x,
     else if constexpr (way == by_lanes)
         ConvLanes<T>{at, x, w, y, block, nblocks}.run();
     else if constexpr (way == by_split_tiles)
-        ConvSplit<T, PX / 2, OC>{at, x, w, y, image, block, nblocks}.run();
+        ConvSplit<T, PX, OC>{at, x, w, y, image, block, nblocks}.run();
     else
         ConvTile<T, PX, OC>{at,    x,
                             w,     y,
@@ -371,13 +375,17 @@ static __device__ __noinline__ void fma_way(TileBlocks blocks, const T *x,
 
 /*
  * Without matrix instructions, which make most convolutions. `at` has begun.
- * The compiler of PTX takes time for each way of each kernel: f64 has all of
- * them, and integers, which few convolve, the simplest.
+ * Compilers take time for each way of each kernel: integers, which few
+ * convolve, have the simplest, and other types than f64 few in PTX.
  */
 template <typename T>
 DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
 {
-    constexpr bool is_wide = sizeof(sum_t<T>) == 8;
+    using Large = FmaTile<by_large_tiles, T>;
+    using Small = FmaTile<by_small_tiles, T>;
+    using Split = FmaTile<by_split_tiles, T>;
+    constexpr bool has_tiles = traits<T>::is_float;
+    constexpr bool has_splits = has_tiles && (!KPK_NVIDIA || Large::is_wide);
     ConvLds<T> &all = conv_lds<T>();
     Work &at = all.work[opaque_zero()];
     u32 &way = all.way;
@@ -385,102 +393,44 @@ DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
     if (threadIdx.x == 0) {
         way = by_far_points;
         if (blockDim.x % lanes == 0 && at.v.is_small()) {
-            at.shape_tiles(is_wide ? 2 : 4, is_wide ? 4 : 8);
+            at.shape_tiles(Large::PX, Large::OC);
             way = at.choose_way();
-            if (!is_wide && (way == by_split_tiles || way == by_lanes))
+            if (!has_splits && (way == by_split_tiles || way == by_lanes))
                 way = by_small_tiles;
-            if (!traits<T>::is_float)
+            if (!has_tiles)
                 way = at.outputs() < 1ull << 31 ? by_points : by_far_points;
         }
         if (way == by_small_tiles)
-            at.shape_tiles(1, 4);
+            at.shape_tiles(Small::PX, Small::OC);
         if (way == by_split_tiles)
-            at.shape_split_tiles(1, 4);
+            at.shape_split_tiles(Split::PX, Split::OC);
     }
     __syncthreads();
-    if (way == by_far_points)
+    if (uniform(way) == by_far_points)
         fma_way<by_far_points>(blocks, x, w, y);
-    if (way == by_points)
+    if (uniform(way) == by_points)
         fma_way<by_points>(blocks, x, w, y);
-    if constexpr (is_wide) {
-        if (way == by_lanes)
+    if constexpr (has_splits) {
+        if (uniform(way) == by_lanes)
             fma_way<by_lanes>(blocks, x, w, y);
-        if (way == by_split_tiles)
+        if (uniform(way) == by_split_tiles)
             fma_way<by_split_tiles>(blocks, x, w, y);
     }
-    if constexpr (traits<T>::is_float) {
-        if (way == by_small_tiles)
+    if constexpr (has_tiles) {
+        if (uniform(way) == by_small_tiles)
             fma_way<by_small_tiles>(blocks, x, w, y);
-        if (way == by_large_tiles)
+        if (uniform(way) == by_large_tiles)
             fma_way<by_large_tiles>(blocks, x, w, y);
     }
 }
-#else
-/* By FMA. at has begun; way: LDS. */
-template <typename T, typename A>
-DEV void by_fma(const TileBlocks &blocks, Work &at, u32 &way, const T *x,
-                const T *w, T *y, A *image, A *filter)
-{
-    using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
-    using Small = ConvTile<T, 1, 4>;
-    using Split = ConvSplit<T, sizeof(A) == 8 ? 1 : 2, sizeof(A) == 8 ? 4 : 8>;
-
-    if (blockDim.x % lanes != 0 || !at.v.is_small()) {
-        conv_by_points<u64, i64>(blocks, at.v, x, w, y);
-        return;
-    }
-    if (threadIdx.x == 0) {
-        at.shape_tiles(sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8);
-        way = at.choose_way();
-        if (way == by_small_tiles)
-            at.shape_tiles(1, 4);
-        if (way == by_split_tiles)
-            at.shape_split_tiles(Split::positions, Split::channels);
-    }
-    __syncthreads();
-    switch (uniform(way)) {
-    case by_lanes:
-        ConvLanes<T>{at, x, w, y, blocks.number, blocks.count}.run();
-        break;
-    case by_split_tiles:
-        Split{at, x, w, y, image, blocks.number, blocks.count}.run();
-        break;
-    case by_small_tiles:
-        Small{at, x, w, y, image, filter, blocks.number, blocks.count}.run();
-        break;
-    case by_large_tiles:
-        Large{at, x, w, y, image, filter, blocks.number, blocks.count}.run();
-        break;
-    default:
-        conv_by_points<u32, i32>(blocks, at.v, x, w, y);
-    }
-}
-#endif
 
 /* Transposed is v.transposed as a constant, where it selects the code. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
                   const T *w, T *y)
 {
-#if KPK_NVIDIA
     ConvLds<T> &all = conv_lds<T>();
     Work &at = all.work[opaque_zero()];
-#else
-    using A = sum_t<T>;
-#if KPK_CONV_MATRIX
-    constexpr u32 lds_nbytes = image_bytes + filter_bytes;
-    alignas(16) __shared__ u8 lds[lds_nbytes];
-    A *const image = reinterpret_cast<A *>(lds);
-    A *const filter = reinterpret_cast<A *>(lds + image_bytes);
-#else
-    using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
-    alignas(16) __shared__ A image[Large::image_most];
-    alignas(16) __shared__ A filter[Large::filter_most];
-#endif
-    __shared__ Work work[1];
-    __shared__ u32 way;
-    Work &at = work[opaque_zero()];
-#endif
 
     if (v.x.b == 0 || v.w.outputs == 0 || v.h_out == 0 || v.w_out == 0)
         return;
@@ -494,20 +444,16 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
         at.begin(v);
 #if KPK_CONV_MATRIX
     if constexpr (ConvMatrix<T>::exists && !Transposed) {
-        static_assert(ConvMatrix<T>::lds_nbytes <= lds_nbytes, "LDS");
+        static_assert(ConvMatrix<T>::lds_nbytes <= ConvLds<T>::nbytes, "LDS");
         if (threadIdx.x == 0)
-            way = ConvMatrix<T>::takes(at.v) ? by_matrix : by_points;
+            all.way = ConvMatrix<T>::takes(at.v) ? by_matrix : by_points;
         __syncthreads();
-        if (uniform(way) == by_matrix) {
-            run_matrix<T>(ConvMatrix<T>{at.v, x, w, y, lds}, blocks);
+        if (uniform(all.way) == by_matrix) {
+            run_matrix<T>(ConvMatrix<T>{at.v, x, w, y, all.lds}, blocks);
             return;
         }
     }
 #endif
     __syncthreads();
-#if KPK_NVIDIA
     by_fma(blocks, x, w, y);
-#else
-    by_fma(blocks, at, way, x, w, y, image, filter);
-#endif
 }
