@@ -129,10 +129,14 @@ TEST_PROGRAMS := $(PACK_TESTS) $(OTHER_PACKS) $(UNIT_TESTS) $(BUILD_TESTS) $(FUZ
 # Programs that scripts run.
 TEST_TOOLS := $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o)
 
+FAST_SCRIPTS := $(addprefix tests/build/,headers_alone.sh lint.sh header.sh)
+# With AFTER_FAST=1 `check` leaves out what `check-fast` has run in this tree.
+run_before := $(if $(AFTER_FAST),$(FAST_SCRIPTS) $(SIM_TESTS) $(BUILD_TESTS))
+
 tests: all sim $(TEST_PROGRAMS) $(TEST_TOOLS) ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
 	@$(foreach s,$(if $(SAN),,address,undefined thread),$(MAKE) --no-print-directory check-unit SAN=$(s) && ) true
-	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(TEST_PROGRAMS) $(SCRIPT_TESTS))
+	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(filter-out $(run_before),$(TEST_PROGRAMS) $(SCRIPT_TESTS)))
 unit-tests: $(UNIT_TESTS)
 kernel-tests: $(KERNEL_TESTS)
 
@@ -151,7 +155,6 @@ FAST_MODULES := vector_add affine
 FAST_ARCH    := gfx942
 FAST_OBJECT  := $(B)/hsaco/$(FAST_ARCH)/vector_add.hsaco
 FAST_TESTS    = $(patsubst $(B)/%,$(B)/fast/%,$(UNIT_TESTS) $(FAST_MODULES:%=$(H)/test/kernels/%))
-FAST_SCRIPTS := $(addprefix tests/build/,headers_alone.sh lint.sh header.sh)
 check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(FAST_OBJECT) $(SIM_TESTS) $(BUILD_TESTS) ## answer within three minutes in a new tree: lint-fast, unit tests, two modules on one target
 	@$(pack_make) MODULES='$(FAST_MODULES)' ARCHS=$(FAST_ARCH) B=$(B)/fast unit-tests kernel-tests
 	@$(call RUN_TESTS,$(call on_simulated,$(FAST_ARCH))) $(FAST_SCRIPTS) $(FAST_TESTS) $(SIM_TESTS) $(BUILD_TESTS)
