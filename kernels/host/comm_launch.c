@@ -39,7 +39,7 @@ static const struct {
     uint32_t threads, blocks, pieces, most;
 } ways[] = {
     [SMALL] = {"small", 128, COMM_BLOCKS, 1, 1},
-    [MEDIUM] = {"medium", 128, COMM_BLOCKS, 1, 1},
+    [MEDIUM] = {"medium", 64, COMM_BLOCKS, 1, 1},
     [PUSHED] = {"pushed", 256, 64, 2, 4},
     [LARGE] = {"large", COMM_THREADS, COMM_BLOCKS, 1, 1},
 };
@@ -454,7 +454,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     plan.type = type;
     plan.element_nbytes = types[type].nbytes;
     row_nbytes = (uint64_t)columns * plan.element_nbytes;
-    way = way_of(comm, true, comm->small_norm_nbytes, n * plan.element_nbytes);
+    way = way_of(comm, true, comm->small_sum_nbytes, n * plan.element_nbytes);
     if (comm->ranks == 2 && way == LARGE && row_nbytes <= comm->slot_nbytes)
         way = MEDIUM; /* of two, each sends as much in one step as in two */
     plan.registered = way == LARGE;

@@ -182,16 +182,15 @@ static kpk_status meet(kpk_comm *comm)
 }
 
 struct defaults {
-    uint32_t small_nbytes, small_sum_nbytes, small_norm_nbytes, medium_nbytes;
+    uint32_t small_nbytes, small_sum_nbytes, medium_nbytes;
 };
 
 /* Up to which size a way is the fastest: measured on H200 for 2 and 4 ranks. Of
  * more ranks it depends on what a rank sends. */
 static struct defaults defaults_of(uint32_t ranks)
 {
-    return ranks == 2 ? (struct defaults){256 << 10, 16 << 10, 0, 2 << 20}
+    return ranks == 2 ? (struct defaults){256 << 10, 0, 2 << 20}
                       : (struct defaults){(384 << 10) / (ranks - 1),
-                                          (16 << 10) / (ranks - 1),
                                           (16 << 10) / (ranks - 1),
                                           (1152 << 10) / (ranks - 1)};
 }
@@ -246,9 +245,6 @@ static kpk_comm *new_group(const char *call, uint32_t ranks,
     comm->small_sum_nbytes = o.small_nbytes
                                  ? comm->small_nbytes
                                  : defaults_of(ranks).small_sum_nbytes;
-    comm->small_norm_nbytes = o.small_nbytes
-                                  ? comm->small_nbytes
-                                  : defaults_of(ranks).small_norm_nbytes;
     comm->large_nbytes = o.large_nbytes;
     comm->limit_ms = o.limit_ms ? o.limit_ms : LIMIT_MS;
     if (!comm->large_nbytes)

@@ -256,8 +256,8 @@ static void sum_by_way(struct group *g, size_t w, kpk_comm_type type,
     check(kpk_comm_close(g->comm) == KPK_OK, "closing a group");
 }
 
-/* Of 2 ranks no norm takes numbered words, unless these are asked for. */
-static void check_way_of_norms(struct group *g)
+/* Of 2 ranks no sum takes numbered words, unless these are asked for. */
+static void check_way_of_sums(struct group *g)
 {
     static const kpk_comm_options given[] = {
         {.medium_nbytes = 10000, .large_nbytes = 40000},
@@ -268,12 +268,19 @@ static void check_way_of_norms(struct group *g)
     for (uint32_t r = 0; r < g->n; r++)
         insts[r] = g->ranks[r].inst;
     for (int i = 0; i < 2; i++) {
+        const bool plain = g->n == 2 && i == 0;
+
         need(kpk_comm_open(insts, g->n, &given[i], &g->comm), "opening");
+        need(kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, KPK_COMM_F32, 64,
+                             &plan),
+             "a plan");
+        check(strcmp(plan.kernel, plain ? "all_reduce_medium_f32"
+                                        : "all_reduce_small_f32") == 0,
+              plan.kernel);
         need(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, 1, 64, 0, &plan),
              "a plan");
-        check(strcmp(plan.kernel, g->n == 2 && i == 0
-                                      ? "all_reduce_norm_medium_f32"
-                                      : "all_reduce_norm_small_f32") == 0,
+        check(strcmp(plan.kernel, plain ? "all_reduce_norm_medium_f32"
+                                        : "all_reduce_norm_small_f32") == 0,
               plan.kernel);
         check(kpk_comm_close(g->comm) == KPK_OK, "closing a group");
     }
@@ -293,7 +300,7 @@ static void check_ways(struct group *g)
                 check(memcmp(sums[w][r], sums[0][0], WAY_NBYTES) == 0,
                       ways[w].name);
         }
-    check_way_of_norms(g);
+    check_way_of_sums(g);
     for (uint32_t r = 0; r < g->n; r++)
         close_rank(g, r);
 }
