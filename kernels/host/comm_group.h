@@ -66,8 +66,8 @@ typedef enum kpk_comm_op {
 typedef struct kpk_comm_options {
     /* The largest message that goes through workspaces in numbered words: 256
      * KiB for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. If this
-     * is 0, all-reduces above 16 KiB / (ranks - 1) take plain words. Each GPU
-     * has 4 * ranks times as many bytes. */
+     * is 0, all-reduces take plain words: all of 2 ranks, and those above 16
+     * KiB / (ranks - 1) of more. Each GPU has 4 * ranks times as many bytes. */
     uint32_t small_nbytes;
     /* Bytes that one launch of a large all-reduce adds up: 64 MiB, 2^40 at
      * most. Longer messages take several launches. Each GPU has three times as

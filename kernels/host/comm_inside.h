@@ -37,7 +37,7 @@ struct kpk_comm {
     char *workspaces[KPK_COMM_MOST_RANKS];
     uint32_t ranks, blocks; /* blocks that surely run at once */
     uint32_t small_nbytes, limit_ms;
-    uint32_t small_sum_nbytes; /* the most of all-reduces, and with norms */
+    uint32_t small_sum_nbytes; /* the most of all-reduces, with norms too */
     uint64_t medium_nbytes;    /* whole lines */
     uint64_t slot_nbytes;      /* of medium messages, and of shares */
     uint64_t large_nbytes;

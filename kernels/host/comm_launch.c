@@ -39,7 +39,7 @@ static const struct {
     uint32_t threads, blocks, pieces, most;
 } ways[] = {
     [SMALL] = {"small", 128, COMM_BLOCKS, 1, 1},
-    [MEDIUM] = {"medium", 128, COMM_BLOCKS, 1, 1},
+    [MEDIUM] = {"medium", 64, COMM_BLOCKS, 1, 1},
     [PUSHED] = {"pushed", 256, 64, 2, 4},
     [LARGE] = {"large", COMM_THREADS, COMM_BLOCKS, 1, 1},
 };
@@ -61,9 +61,10 @@ enum {
 
 /* ---- plans -------------------------------------------------------------- */
 
-static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
+static enum way way_of(const kpk_comm *comm, bool has_medium,
+                       uint64_t small_nbytes, uint64_t nbytes)
 {
-    if (nbytes <= (has_medium ? comm->small_sum_nbytes : comm->small_nbytes))
+    if (nbytes <= small_nbytes)
         return SMALL;
     return has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
 }
@@ -119,7 +120,9 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
         return KPK_OK;
     }
     nbytes = n * types[type].nbytes;
-    way = way_of(comm, ops[op].shares, nbytes);
+    way = way_of(comm, ops[op].shares,
+                 ops[op].shares ? comm->small_sum_nbytes : comm->small_nbytes,
+                 nbytes);
     if (way == LARGE && ops[op].shares)
         way = PUSHED;
     snprintf(plan.kernel, sizeof(plan.kernel), "%s_%s%s%s", ops[op].name,
@@ -451,7 +454,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     plan.type = type;
     plan.element_nbytes = types[type].nbytes;
     row_nbytes = (uint64_t)columns * plan.element_nbytes;
-    way = way_of(comm, true, n * plan.element_nbytes);
+    way = way_of(comm, true, comm->small_sum_nbytes, n * plan.element_nbytes);
     if (comm->ranks == 2 && way == LARGE && row_nbytes <= comm->slot_nbytes)
         way = MEDIUM; /* of two, each sends as much in one step as in two */
     plan.registered = way == LARGE;

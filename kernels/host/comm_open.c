@@ -189,7 +189,7 @@ struct defaults {
  * more ranks it depends on what a rank sends. */
 static struct defaults defaults_of(uint32_t ranks)
 {
-    return ranks == 2 ? (struct defaults){256 << 10, 16 << 10, 2 << 20}
+    return ranks == 2 ? (struct defaults){256 << 10, 0, 2 << 20}
                       : (struct defaults){(384 << 10) / (ranks - 1),
                                           (16 << 10) / (ranks - 1),
                                           (1152 << 10) / (ranks - 1)};

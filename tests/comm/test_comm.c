@@ -14,6 +14,7 @@
 
 #include "../../kernels/host/comm_inside.h" /* workspaces */
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +257,36 @@ static void sum_by_way(struct group *g, size_t w, kpk_comm_type type,
     check(kpk_comm_close(g->comm) == KPK_OK, "closing a group");
 }
 
+/* Of 2 ranks no sum takes numbered words, unless these are asked for. */
+static void check_way_of_sums(struct group *g)
+{
+    static const kpk_comm_options given[] = {
+        {.medium_nbytes = 10000, .large_nbytes = 40000},
+        {.small_nbytes = 8000, .medium_nbytes = 10000, .large_nbytes = 40000}};
+    kpk_instance *insts[MOST];
+    kpk_comm_plan plan;
+
+    for (uint32_t r = 0; r < g->n; r++)
+        insts[r] = g->ranks[r].inst;
+    for (int i = 0; i < 2; i++) {
+        const bool plain = g->n == 2 && i == 0;
+
+        need(kpk_comm_open(insts, g->n, &given[i], &g->comm), "opening");
+        need(kpk_comm_choose(g->comm, KPK_COMM_ALL_REDUCE, KPK_COMM_F32, 64,
+                             &plan),
+             "a plan");
+        check(strcmp(plan.kernel, plain ? "all_reduce_medium_f32"
+                                        : "all_reduce_small_f32") == 0,
+              plan.kernel);
+        need(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, 1, 64, 0, &plan),
+             "a plan");
+        check(strcmp(plan.kernel, plain ? "all_reduce_norm_medium_f32"
+                                        : "all_reduce_norm_small_f32") == 0,
+              plan.kernel);
+        check(kpk_comm_close(g->comm) == KPK_OK, "closing a group");
+    }
+}
+
 /* All ranks have the same bits, and in all ways. */
 static void check_ways(struct group *g)
 {
@@ -270,6 +301,7 @@ static void check_ways(struct group *g)
                 check(memcmp(sums[w][r], sums[0][0], WAY_NBYTES) == 0,
                       ways[w].name);
         }
+    check_way_of_sums(g);
     for (uint32_t r = 0; r < g->n; r++)
         close_rank(g, r);
 }
@@ -422,6 +454,91 @@ static bool miss(struct group *g, uint32_t c, uint32_t killed,
     return wrong == 0;
 }
 
+enum { NORM_ROWS = 3, NORM_COLUMNS = 2048, NORM_N = NORM_ROWS * NORM_COLUMNS };
+
+/* Element i of an input. With a `scale` of 1e30 squares are out of range. */
+static float norm_input(uint32_t r, size_t i, float scale)
+{
+    return (float)((int)((i * 37 + r * 11) % 101) - 50) * scale;
+}
+
+static void launch_norm(struct group *g, uint32_t r, float scale)
+{
+    static float host[NORM_N];
+    const struct rank *k = &g->ranks[r];
+    const kpk_comm_norm_args norm = {
+        .in = k->in, .sum = k->out, .out = k->out + NORM_N, .eps = 1};
+    kpk_comm_plan plan;
+
+    for (size_t i = 0; i < NORM_N; i++)
+        host[i] = norm_input(r, i, scale);
+    need(kpk_copy_to(k->inst, k->in, host, sizeof(host)), "a copy");
+    need(kpk_comm_choose_norm(g->comm, KPK_COMM_F32, NORM_ROWS, NORM_COLUMNS, 0,
+                              &plan),
+         "a plan of a norm");
+    need(kpk_comm_norm(g->comm, &plan, r, &norm, k->stream), plan.kernel);
+}
+
+/* Holds the sums and norms of a rank against double precision. */
+static bool normed(const struct group *g, uint32_t r, float scale)
+{
+    static float got[2][NORM_N];
+    double sums[NORM_N];
+    size_t wrong = 0;
+
+    need(kpk_sync(g->ranks[r].inst, g->ranks[r].stream), "waiting");
+    need(kpk_copy_from(g->ranks[r].inst, got, g->ranks[r].out, sizeof(got)),
+         "a copy");
+    for (size_t row = 0; row < NORM_ROWS; row++) {
+        double squares = 0, root;
+
+        for (size_t i = row * NORM_COLUMNS; i < (row + 1) * NORM_COLUMNS; i++) {
+            sums[i] = 0;
+            for (uint32_t s = 0; s < g->n; s++)
+                sums[i] += (double)norm_input(s, i, scale);
+            squares += sums[i] * sums[i];
+        }
+        root = sqrt(squares / NORM_COLUMNS + 1);
+        for (size_t i = row * NORM_COLUMNS; i < (row + 1) * NORM_COLUMNS; i++) {
+            wrong += !(fabs((double)got[0][i] - sums[i]) <= 1e-5 * root);
+            wrong += !(fabs((double)got[1][i] - sums[i] / root) <= 1e-5);
+        }
+    }
+    return wrong == 0;
+}
+
+/* Norms of rows that blocks share, in a cluster on GPUs that have clusters.
+ * Then a rank waits alone, and all of its blocks end. */
+static void check_norms(struct group *g)
+{
+    static const float scales[] = {1, 1e30F, 1};
+    kpk_comm_options options = {
+        .medium_nbytes = 40000, .large_nbytes = 40000, .limit_ms = 60000};
+    kpk_instance *insts[MOST];
+
+    for (uint32_t r = 0; r < g->n; r++) {
+        open_rank(g, r, (int)r);
+        insts[r] = g->ranks[r].inst;
+    }
+    need(kpk_comm_open(insts, g->n, &options, &g->comm), "opening");
+    for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+        for (uint32_t r = 0; r < g->n; r++)
+            launch_norm(g, r, scales[i]);
+        for (uint32_t r = 0; r < g->n; r++)
+            check(normed(g, r, scales[i]), "a norm");
+    }
+    check(kpk_comm_close(g->comm) == KPK_OK, "closing a group");
+    options.limit_ms = 50;
+    need(kpk_comm_open(insts, g->n, &options, &g->comm), "opening");
+    launch_norm(g, 0, 1);
+    need(kpk_sync(insts[0], g->ranks[0].stream), "waiting");
+    check(kpk_comm_check(g->comm, 0) == KPK_ERR_TIMEOUT,
+          "a norm without the others");
+    check(kpk_comm_close(g->comm) == KPK_OK, "closing a group");
+    for (uint32_t r = 0; r < g->n; r++)
+        close_rank(g, r);
+}
+
 /* Each rank in turn, by a small call and by a large one. */
 static void check_killed(struct group *g)
 {
@@ -450,6 +567,7 @@ static void run(uint32_t ranks)
     close_group(&g);
     check_ways(&g);
     check_last_numbers(&g);
+    check_norms(&g);
     check_killed(&g);
     open_group(&g, 60000); /* another one works */
     check_calls_in_a_row(&g);

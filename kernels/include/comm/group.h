@@ -21,6 +21,7 @@
 #include "../../host/comm_workspace_inside.h"
 #include "device.h"
 #include "early.h"
+#include "known.h"
 
 static_assert(COMM_FAILED + 4 <= COMM_BEGUN, "the head of a workspace");
 static_assert(COMM_PARTS + COMM_BLOCKS * COMM_PART_WORDS * 8 <= COMM_SLOTS,
@@ -301,14 +302,20 @@ DEV void comm_begin(CommGroup &g, u32 known = 0)
     comm_call(g);
 }
 
-/* And ends here: the last of a call that a block does. */
-DEV void comm_end(const CommGroup &g)
+/* Counts the call for the next one, when all of the block's threads have its
+ * number. */
+DEV void comm_count(const CommGroup &g)
 {
-    __syncthreads();
     NO_UNROLL
     for (u32 i = blockIdx.x + threadIdx.x * gridDim.x; i < COMM_BLOCKS;
          i += blockDim.x * gridDim.x)
         system_store(comm_word(g.own, COMM_EPOCH, i), g.call);
+}
+/* And ends here: the last of a call that a block does. */
+DEV void comm_end(const CommGroup &g)
+{
+    __syncthreads();
+    comm_count(g);
 }
 
 /* The flags of step `step` of a call, below COMM_STEPS. */
@@ -427,6 +434,40 @@ DEV void put_own(const CommGroup &g, const Piece<T> &own,
     for (u32 s = 0; s < COMM_RANKS; s++)
         if (s == rank)
             all[s] = own;
+}
+
+/* x + y, rounded to T. An addition in T gives the bits of one in f32, which has
+ * more than twice T's digits. */
+template <typename T>
+DEV Piece<T> sum_of_two(const Piece<T> &x, const Piece<T> &y)
+{
+    Piece<T> sum;
+
+#if KPK_SM >= 80
+    if constexpr (sizeof(T) == 2) {
+        const Pack<u32, 4> a = bits_as<Pack<u32, 4>>(x);
+        const Pack<u32, 4> b = bits_as<Pack<u32, 4>>(y);
+        Pack<u32, 4> s;
+
+        UNROLL
+        for (u32 k = 0; k < 4; k++)
+            if constexpr (is_same<T, bf16>::value) /* 1 * a + b */
+                asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+                    : "=r"(s[k])
+                    : "r"(a[k]), "r"(0x3f803f80u), "r"(b[k]));
+            else
+                asm("add.rn.f16x2 %0, %1, %2;"
+                    : "=r"(s[k])
+                    : "r"(a[k]), "r"(b[k]));
+        sum = bits_as<Piece<T>>(s);
+    } else
+#endif
+    {
+        UNROLL
+        for (u32 k = 0; k < per16<T>::value; k++)
+            sum[k] = convert_known<T>(convert<f32>(x[k]) + convert<f32>(y[k]));
+    }
+    return sum;
 }
 
 /* The ranks' pieces, added in f32 from rank 0 on and rounded once. */

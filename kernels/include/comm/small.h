@@ -96,20 +96,35 @@ template <typename Words> struct Mailbox {
 /*
  * all[k * Batch + s] is piece i + k * step of rank first + s, if it has a bit
  * in `senders`, whose lowest bit is rank `first`, and k is below `there`. Up to
- * 32 pieces.
+ * 32 pieces. Ahead: the addresses are worked out before the wait, once.
  */
-template <typename T, u32 Batch, u32 count, typename Words>
+template <typename T, u32 Batch, u32 count, bool Ahead = false, typename Words>
 DEV void receive_batch(CommGroup &g, const Mailbox<Words> &box, u32 first,
                        u32 senders, u64 i, u64 step, u32 there, Piece<T> *all)
 {
     u64 w[count * Batch][Words::count];
+    u64 *ahead[count * Batch];
 
+#if KPK_NVIDIA
+    if constexpr (Ahead) {
+        UNROLL
+        for (u32 j = 0; j < count * Batch; j++) {
+            ahead[j] = box.at(first + j % Batch, i + j / Batch * step);
+            asm volatile("" : "+l"(ahead[j]));
+        }
+    }
+#endif
+    const auto at = [&](u32 j) {
+        if constexpr (Ahead)
+            return ahead[j];
+        else
+            return box.at(first + j % Batch, i + j / Batch * step);
+    };
     const auto ask = [&](u32 missing) {
         UNROLL
         for (u32 j = 0; j < count * Batch; j++)
             if (missing >> j & 1)
-                Words::load(box.at(first + j % Batch, i + j / Batch * step),
-                            w[j]);
+                Words::load(at(j), w[j]);
     };
     const auto asked = [&] {
         u32 all_asked = 0;
@@ -141,7 +156,7 @@ DEV void receive_batch(CommGroup &g, const Mailbox<Words> &box, u32 first,
     for (u32 j = 0; j < count * Batch; j++) {
         all[j] = bits_as<Piece<T>>(Words::data(w[j]));
         if (taken >> j & 1)
-            Words::leave(box.at(first + j % Batch, i + j / Batch * step));
+            Words::leave(at(j));
     }
 }
 
@@ -187,9 +202,10 @@ DEV u32 all_ranks(const CommGroup &g)
 /*
  * pieces[k], this rank's number i + k * step, become the ranks' sums if k is
  * below `there`: as sum_of(), but few ranks at a time, for kernels that have
- * few registers.
+ * few registers. Norm: a norm follows. It then pays to add pieces as words and
+ * to work out addresses ahead; alone, a sum is slower for it.
  */
-template <typename T, u32 count, typename Words>
+template <typename T, bool Norm = false, u32 count, typename Words>
 DEV void receive_sums(CommGroup &g, const Mailbox<Words> &box, u64 i, u64 step,
                       u32 there, Piece<T> (&pieces)[count])
 {
@@ -202,14 +218,18 @@ DEV void receive_sums(CommGroup &g, const Mailbox<Words> &box, u64 i, u64 step,
     if (KPK_NVIDIA && g.ranks == 2) { /* the same bits in either order */
         Piece<T> other[count];
 
-        receive_batch<T, 1, count>(g, box, g.rank ^ 1, 1, i, step, there,
-                                   other);
+        receive_batch<T, 1, count, Norm>(g, box, g.rank ^ 1, 1, i, step, there,
+                                         other);
         UNROLL
         for (u32 k = 0; k < count; k++) {
-            UNROLL
-            for (u32 e = 0; e < per16<T>::value; e++)
-                pieces[k][e] = convert<T>(convert<f32>(pieces[k][e]) +
-                                          convert<f32>(other[k][e]));
+            if constexpr (Norm) {
+                pieces[k] = sum_of_two<T>(pieces[k], other[k]);
+            } else {
+                UNROLL
+                for (u32 e = 0; e < per16<T>::value; e++)
+                    pieces[k][e] = convert<T>(convert<f32>(pieces[k][e]) +
+                                              convert<f32>(other[k][e]));
+            }
         }
         return;
     }

@@ -99,12 +99,8 @@ DEV Piece<T> add_residual(const NormCall<T> &c, u64 at, const Piece<T> &r,
     constexpr u32 each = per16<T>::value;
     Piece<T> v = summed;
 
-    if (c.residual) {
-        UNROLL
-        for (u32 k = 0; k < each; k++)
-            v[k] = added_row<T>::rounded_sum(convert<f32>(v[k]),
-                                             convert<f32>(r[k]));
-    }
+    if (c.residual)
+        v = sum_of_two<T>(v, r);
     store_pack<each>(c.sum + at, v);
     return v;
 }
@@ -216,9 +212,11 @@ DEV void meet_cluster()
 
 /*
  * The sum of all threads' v in a cluster, in one order in all of its blocks;
- * once in a launch. Each group of lanes stores its sum in the LDS of all
- * blocks, in words with the number of the call: as small.h's. A block ends when
- * all words have come to it, so none is stored to a block that has ended.
+ * once in a launch, after meet_cluster(). Each group of lanes stores its sum in
+ * the LDS of all blocks, in words with the number of the call: as small.h's. A
+ * block ends when all words have come to it, so none is stored to a block that
+ * has ended. The wait has no limit: all groups of the cluster run, and a group
+ * whose own wait for a peer was in vain stores its sum, too.
  */
 DEV f32 sum_of_cluster(const CommGroup &g, u32 parts,
                        const NormScratch &scratch, f32 v)
@@ -346,6 +344,23 @@ DEV void norm_wide(CommGroup &g, const Arguments &args, u32 r,
     }
 }
 
+/* A piece's numbers. */
+template <typename T, u32 V> DEV void spread(const Piece<T> &p, f32 (&v)[V])
+{
+    if constexpr (is_same<T, bf16>::value) { /* the upper half of an f32 */
+        const Pack<u32, V / 2> w = bits_as<Pack<u32, V / 2>>(p);
+
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            v[i] =
+                bits_as<f32>(i % 2 ? w[i / 2] & 0xffff0000u : w[i / 2] << 16);
+    } else {
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            v[i] = convert<f32>(p[i]);
+    }
+}
+
 /* own[k] is piece i + k * step of `in`, if k is below `there`. */
 template <typename T, u32 K>
 DEV void load_own(const T *in, u64 i, u64 step, u32 there, Piece<T> (&own)[K])
@@ -377,10 +392,11 @@ DEV void load_own_now(const T *in, u64 i, u64 step, u32 there,
  * Norms a block's part of row r. ask(i, step, there, pieces) loads this rank's
  * pieces and may send them; then, with the same arguments, fetch() makes
  * pieces[k] the ranks' sum of piece i + k * step of the rows, rounded, if k is
- * below `there`. `turn` alternates from row to row. Every thread comes.
+ * below `there`. `turn` alternates from row to row. Every thread comes. Only:
+ * the block has no other row, and its call is counted here.
  */
-template <bool Blocks, u32 K, typename T, typename Arguments, typename Ask,
-          typename Fetch>
+template <bool Blocks, u32 K, bool Only, typename T, typename Arguments,
+          typename Ask, typename Fetch>
 DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
                    const RowPart &part, u32 turn, const NormScratch &scratch,
                    Ask ask, Fetch fetch)
@@ -390,7 +406,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
     const f32 share = one_over_count((f32)n);
     const u64 first = (u64)r * (n / V) + part.first;
     Piece<T> sums[K], residual[K], weight[K];
-    f32 v[K][V], squares = 0;
+    f32 v[K][V], some[4] = {0, 0, 0, 0};
     u32 there = 0;
 
     UNROLL
@@ -411,8 +427,6 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
                     (k < there ? (k * part.size + part.first) * V : 0));
         }
     }
-    if (part.clustered)
-        meet_cluster();
     fetch(first, part.size, there, sums);
     {
         const NormCall<T> c = args.read();
@@ -422,16 +436,21 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
             sums[k] = k < there ? add_residual(c, (first + k * part.size) * V,
                                                residual[k], sums[k])
                                 : Piece<T>{};
+            spread<T>(sums[k], v[k]);
             UNROLL
-            for (u32 i = 0; i < V; i++) {
-                v[k][i] = convert<f32>(sums[k][i]);
-                squares = fused(v[k][i], v[k][i], squares);
-            }
+            for (u32 i = 0; i < V; i++)
+                some[i % 4] = fused(v[k][i], v[k][i], some[i % 4]);
         }
     }
+    f32 squares = (some[0] + some[1]) + (some[2] + some[3]);
+
+    if (part.clustered) /* here, where all have long been there */
+        meet_cluster();
     squares = part.clustered
                   ? sum_of_cluster(g, part.parts, scratch, squares)
                   : sum_of_row(g, part.parts, turn, scratch.narrow, squares);
+    if constexpr (Only)
+        comm_count(g); /* before the row is written */
 
     const NormCall<T> c = args.read();
     const f32 mean = rounded_product(squares, share) + c.eps;
@@ -441,11 +460,14 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
 
         UNROLL
         for (u32 k = 0; k < K; k++) {
+            f32 w[V];
+
+            spread<T>(weight[k], w);
             UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[k][i] *= scale;
                 if (c.alpha)
-                    v[k][i] *= convert<f32>(weight[k][i]);
+                    v[k][i] *= w[i];
             }
             put_normed<Blocks, V>(c, r, (k * part.size + part.first) * V, v[k]);
         }
@@ -498,13 +520,13 @@ DEV void norm_one(CommGroup &g, const Arguments &args, u32 r, u32 turn,
         const u32 room = blockDim.x * per16<T>::value;
 
         if (columns <= room) {
-            norm_held<Blocks, 1, T>(g, args, r, RowPart(1), turn, scratch, ask,
-                                    fetch);
+            norm_held<Blocks, 1, false, T>(g, args, r, RowPart(1), turn,
+                                           scratch, ask, fetch);
             return;
         }
         if (columns <= held<T> * room) {
-            norm_held<Blocks, held<T>, T>(g, args, r, RowPart(1), turn, scratch,
-                                          ask, fetch);
+            norm_held<Blocks, held<T>, false, T>(g, args, r, RowPart(1), turn,
+                                                 scratch, ask, fetch);
             return;
         }
     }
@@ -572,7 +594,7 @@ DEV void summed_norms(CommGroup &g, const T *in, const Arguments &args,
                         load_own(in, i, step, there, own);
                     },
                     [&](u64 i, u64 step, u32 there, auto &sums) {
-                        receive_sums<T>(g, box, i, step, there, sums);
+                        receive_sums<T, true>(g, box, i, step, there, sums);
                     });
         });
 }
@@ -588,7 +610,7 @@ DEV void summed_norm_at_once(CommGroup &g, const T *in, const Arguments &args,
                              const NormScratch &scratch, Post post, Box get_box)
 {
     comm_meet(g, part.first | r);
-    norm_held<Blocks, K, T>(
+    norm_held<Blocks, K, true, T>(
         g, args, r, part, 0, scratch,
         [&](u64 i, u64 step, u32 there, auto &own) {
             load_own_now(in, i, step, there, own);
@@ -599,7 +621,7 @@ DEV void summed_norm_at_once(CommGroup &g, const T *in, const Arguments &args,
                     post(i + k * step, own[k]);
         },
         [&](u64 i, u64 step, u32 there, auto &sums) {
-            receive_sums<T>(g, get_box(), i, step, there, sums);
+            receive_sums<T, true>(g, get_box(), i, step, there, sums);
         });
 }
 
@@ -627,7 +649,6 @@ DEV void summed_norm_posted(CommGroup &g, const T *in, const Arguments &args,
             else
                 summed_norm_at_once<Blocks, held<T>>(g, in, args, r, part,
                                                      scratch, post, get_box);
-            comm_end(g);
             return;
         }
     }
