@@ -56,21 +56,21 @@ static const char text[] =
 
 static const struct tile {
     const char *name;
-    int rows, cols, bytes;
+    int rows, cols, passes, bytes;
 } tiles[] = {
 #define TILE(name, lower, short, type, number, elements, bytes, d, m, tiled,   \
              column, counts, threads, elems, join, row_threads,                \
              row_columns, rows, cols, passes)                                  \
-    {#name, rows, cols, bytes},
+    {#name, rows, cols, passes, bytes},
     GGUF_WEIGHTS(TILE)
 };
 /* clang-format on */
 
 static void print_tile(const struct tile *t, const char *target, int rows,
-                       int min_rows, int min_columns)
+                       int cols, int min_rows, int min_columns)
 {
     printf("mul_mat_%s,%s,32,4,rows,%d,0,%d,columns,%d,0,%d\n", t->name, target,
-           rows, min_rows, t->cols, min_columns);
+           rows, min_rows, cols, min_columns);
 }
 
 int main(void)
@@ -79,14 +79,21 @@ int main(void)
     for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
         const struct tile *t = &tiles[i];
 
-        print_tile(t, "gfx*", t->rows, 0, GGUF_FINE_COLUMNS + 1);
-        print_tile(t, "gfx*", t->rows / GGUF_FEW_PARTS, 0, 0);
+        print_tile(t, "gfx*", t->rows, t->cols, 0, GGUF_FINE_COLUMNS + 1);
+        print_tile(t, "gfx*", t->rows / GGUF_FEW_PARTS, t->cols, 0, 0);
         if (t->bytes % 2 == 0) {
-            print_tile(t, "sm_90", t->rows, 0, 2 * GGUF_FINE_COLUMNS + 1);
-            print_tile(t, "sm_90", t->rows, 10000, 49); /* enough tiles */
-            print_tile(t, "sm_90", GGUF_FINE_ROWS, 0, 0);
+            print_tile(t, "sm_90", t->rows, t->cols, 0,
+                       2 * GGUF_FINE_COLUMNS + 1);
+            /* enough tiles */
+            print_tile(t, "sm_90", t->rows, t->cols, 10000,
+                       t->cols / t->passes * 3 / 4 + 1);
+            /* Up to 4224 rows, two workgroups of all 132 multiprocessors share
+             * up to 32 columns. */
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, 64, 4225, 0);
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, 64, 0, 33);
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, 16, 0, 0);
         }
-        print_tile(t, "", t->rows, 0, 0);
+        print_tile(t, "", t->rows, t->cols, 0, 0);
     }
     return ferror(stdout);
 }

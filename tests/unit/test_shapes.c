@@ -317,23 +317,30 @@ static void test_products_have_compact_grids_on_sm_90(void **state)
     }
 }
 
-/* of 8192 rows */
 static void test_few_columns_have_fine_grids(void **state)
 {
     static const struct {
         const char *kernel, *target;
-        uint64_t columns;
+        uint64_t rows, columns;
         unsigned grid[2];
     } want[] = {
-        {"mul_mat_q4_K", "gfx942", 9, {256, 1}},
-        {"mul_mat_q4_K", "gfx1030", 64, {256, 1}},
-        {"mul_mat_q4_K", "gfx1030", 65, {64, 2}},
-        {"mul_mat_q6_K", "gfx1100", 64, {512, 1}},
-        {"mul_mat_q4_K", "sm_90", 9, {256, 1}},
-        {"mul_mat_q4_K", "sm_90", 128, {256, 2}},
-        {"mul_mat_q4_K", "sm_90", 129, {64, 3}},
-        {"mul_mat_mxfp4", "sm_90", 9, {64, 1}},
-        {"mul_mat_q4_K", "sm_80", 9, {64, 1}},
+        {"mul_mat_q4_K", "gfx942", 8192, 9, {256, 1}},
+        {"mul_mat_q4_K", "gfx1030", 8192, 64, {256, 1}},
+        {"mul_mat_q4_K", "gfx1030", 8192, 65, {64, 2}},
+        {"mul_mat_q6_K", "gfx1100", 8192, 64, {512, 1}},
+        {"mul_mat_q4_K", "sm_90", 8192, 9, {256, 1}},
+        {"mul_mat_q4_K", "sm_90", 8192, 128, {256, 2}},
+        {"mul_mat_q4_K", "sm_90", 8192, 129, {64, 3}},
+        {"mul_mat_q4_K", "sm_90", 4224, 32, {132, 2}},
+        {"mul_mat_q4_K", "sm_90", 4224, 33, {132, 1}},
+        {"mul_mat_q4_K", "sm_90", 4225, 32, {133, 1}},
+        {"mul_mat_q4_K", "sm_90", 10000, 48, {313, 1}},
+        {"mul_mat_q4_K", "sm_90", 10000, 49, {79, 1}},
+        {"mul_mat_q3_K", "sm_90", 10000, 49, {79, 1}},
+        {"mul_mat_q8_0", "sm_90", 10000, 96, {313, 2}},
+        {"mul_mat_q8_0", "sm_90", 10000, 97, {157, 1}},
+        {"mul_mat_mxfp4", "sm_90", 8192, 9, {64, 1}},
+        {"mul_mat_q4_K", "sm_80", 8192, 9, {64, 1}},
     };
 
     (void)state;
@@ -345,7 +352,7 @@ static void test_few_columns_have_fine_grids(void **state)
 
             if (kpk_module_find_kernel(module, want[i].kernel, &k) != KPK_OK)
                 continue;
-            assert_ok(kpk_module_shape(module, k, want[i].target, 8192,
+            assert_ok(kpk_module_shape(module, k, want[i].target, want[i].rows,
                                        want[i].columns, &s));
             assert_int_equal(s.grid[0], want[i].grid[0]);
             assert_int_equal(s.grid[1], want[i].grid[1]);

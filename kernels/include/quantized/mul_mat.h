@@ -366,7 +366,8 @@ DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul<Columns> &m,
     const int row_end = min_of(m.row0 + m.rows, m.nrows);
     const int col_end = min_of(m.col0 + cols, m.ncols);
     bool finite = true;
-    int row0 = m.row0, col0 = m.col0, done = 0;
+    int row0 = m.row0, col0 = m.col0;
+    u32 phases = 0;
 
     Bulk::begin(lds);
     NO_UNROLL
@@ -380,7 +381,7 @@ DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul<Columns> &m,
                            m.nblocks * (F::elems / 32),
                            m.columns};
 
-        done = tile.run(lds, m.dst, m.dst_stride, done, finite);
+        tile.run(lds, m.dst, m.dst_stride, phases, finite);
         col0 += Bulk::cols_of_tile;
         if (col0 >= col_end) {
             col0 = m.col0;
@@ -511,7 +512,8 @@ DEV void redo_columns(const MatMul<Columns> &m)
 /*
  * An exported kernel. On CDNA 3 and 4 two waves share a SIMD, so that one
  * multiplies while one waits: each has half of the registers, if it makes no
- * more than 64 results a thread.
+ * more than 64 results a thread. On sm_90 three workgroups share a
+ * multiprocessor, if they make no more than 32.
  */
 #if KPK_TILE_RAW
 #define TILED_KERNEL(results)                                                  \
@@ -519,7 +521,8 @@ DEV void redo_columns(const MatMul<Columns> &m)
                                             (results) > 64 * 128 ? 1 : 2) void
 #elif KPK_NVIDIA
 #define TILED_KERNEL(results)                                                  \
-    extern "C" __global__ __launch_bounds__(128, 2) void
+    extern "C" __global__ __launch_bounds__(                                   \
+        128, KPK_SM >= 90 && (results) <= 32 * 128 ? 3 : 2) void
 #else
 #define TILED_KERNEL(results) KERNEL_UP_TO(128)
 #endif
@@ -545,7 +548,8 @@ DEV void mat_mul_whole_tile(const MatMul<Columns> &m)
  * sm_90 few columns, or the few that are left, have a smaller tile of their own
  * (few_columns.h), and so have up to GGUF_FINE_COLUMNS columns in a grid that
  * is as fine as its rows: a workgroup then takes its columns a tile after the
- * other.
+ * other. On sm_90 such a grid may cut the columns into 16, 32 or 64 instead of
+ * Cols.
  */
 template <class F, int Rows, int Cols, int Passes>
 DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
@@ -558,19 +562,27 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                          (i32)gridDim.x >= (nrows_x + fine - 1) / fine &&
                          has_fine_tile<F>(vx, vy, y_stride);
     const int rows = is_fine ? fine : Rows;
-    const MatMul<AllColumns> m = {static_cast<const u8 *>(vx),
-                                  static_cast<const u8 *>(vy),
-                                  dst,
-                                  ncols_x / F::elems,
-                                  nrows_x,
-                                  ncols_y,
-                                  nrows_dst,
-                                  y_stride,
-                                  (int)blockIdx.x * rows,
-                                  (int)blockIdx.y * Cols,
-                                  rows,
-                                  {}};
+    int cols = Cols;
 
+    while (KPK_SM >= 90 && is_fine && cols > GGUF_FEW_COLUMNS &&
+           cols / 2 * (i32)gridDim.y >= ncols_y)
+        cols /= 2;
+
+    MatMul<AllColumns> m = {static_cast<const u8 *>(vx),
+                            static_cast<const u8 *>(vy),
+                            dst,
+                            ncols_x / F::elems,
+                            nrows_x,
+                            ncols_y,
+                            nrows_dst,
+                            y_stride,
+                            (int)blockIdx.x * rows,
+                            (int)blockIdx.y * cols,
+                            rows,
+                            {}};
+
+    if (KPK_SM >= 90)
+        m.ncols = min_of(ncols_y, m.col0 + cols);
     if (m.row0 < nrows_x && m.col0 < ncols_y)
         mat_mul_whole_tile<F, Rows, Cols, Passes>(m);
 }

@@ -6,7 +6,7 @@
 
 /* The bytes from row to row in LDS, for rows of nbytes: an odd number of 16, so
  * that eight rows lie in different banks. */
-constexpr int lds_stride(int nbytes)
+DEV constexpr int lds_stride(int nbytes)
 {
     return 16 * ((nbytes + 15) / 16 | 1);
 }

@@ -14,7 +14,8 @@ constexpr int few_tile_cols = 16;
  * operands of mma. Where there are few columns, Split warps share the blocks of
  * a stage, and add up their sums in the end: few rows then keep four warps
  * busy, each row is unpacked once, and LDS has room for stages that are on
- * their way.
+ * their way. If there may be many columns, stages of such a tile are as large
+ * as those that there are.
  */
 template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
     static constexpr int x_stride = BulkRows<F, Blocks>::stride;
@@ -28,10 +29,14 @@ template <class F, int Rows, int Cols, class Columns, int Split = 1>
 struct TileBulk {
     static constexpr int rows_of_tile = Rows, cols_of_tile = Cols;
     static constexpr int lds_nbytes = 48 * 1024 - 64 - Columns::lds_nbytes;
+    static constexpr bool is_fitted = Split > 1 && Cols > few_tile_cols;
     static constexpr int wanted = Split > 1 || Cols <= few_tile_cols ? 2 : 1;
     template <int Blocks>
     static constexpr bool fits =
-        wanted * sizeof(TileBulkStage<F, Rows, Cols, Blocks>) <= lds_nbytes;
+        wanted *
+            sizeof(
+                TileBulkStage<F, Rows, is_fitted ? Cols / 2 : Cols, Blocks>) <=
+        lds_nbytes;
     /* in a stage, if there is LDS for them; K formats have 8 to a block */
     static constexpr int blocks = Split > 1 && Cols <= few_tile_cols &&fits<16>
                                       ? 16
@@ -41,15 +46,18 @@ struct TileBulk {
     typedef BulkRows<F, blocks> XRows;
     typedef TileBulkStage<F, Rows, Cols, blocks> Stage;
 
-    static constexpr int slots =
-        min_of(lds_nbytes / (int)sizeof(Stage), Split > 1 ? 4 : wanted);
+    static constexpr int most_slots =
+        is_fitted
+            ? 4
+            : min_of(lds_nbytes / (int)sizeof(Stage), Split > 1 ? 4 : wanted);
 
     struct Lds {
         union {
-            Stage stages[slots];
+            Stage stages[is_fitted ? 1 : most_slots];
+            u8 bytes[is_fitted ? lds_nbytes : 1];
             float part[Split > 1 ? Rows *Cols *Split : 1]; /* [result, warp] */
         };
-        u64 arrived[slots]; /* count threads and bytes */
+        u64 arrived[most_slots]; /* count threads and bytes */
     };
 
     static constexpr int y_bytes = blocks * Q8_1::bytes;
@@ -67,10 +75,37 @@ struct TileBulk {
     int col0, ncols, nblocks; /* Q8_1 blocks of a row */
     Columns columns;
 
+    /* columns that a stage has room for */
+    DEV_MEMBER int stage_cols() const
+    {
+        return is_fitted ? min_of((ncols - col0 + 7) / 8 * 8, Cols) : Cols;
+    }
+
+    /* where column c begins in a stage: eight lie in different banks */
+    static DEV_MEMBER constexpr int y_place(int c)
+    {
+        return is_fitted && blocks == 8 ? c * y_bytes + c / 4 * 16
+                                        : c * y_stride;
+    }
+
+    DEV_MEMBER int stage_nbytes() const
+    {
+        return Rows * Stage::x_stride + y_place(stage_cols());
+    }
+
+    DEV_MEMBER Stage &stage_in(Lds &lds, int slot) const
+    {
+        if constexpr (is_fitted)
+            return reinterpret_cast<Stage &>(lds.bytes[slot * stage_nbytes()]);
+        else
+            return lds.stages[slot];
+    }
+
     /* brings a stage to LDS, each warp its part */
     DEV_MEMBER void copy_stage(Stage &lds, u64 *arrived, int stage) const
     {
-        constexpr int each_rows = Rows / 4, each_cols = Cols / 4;
+        constexpr int each_rows = Rows / 4;
+        const int each_cols = stage_cols() / 4;
         const int warp = (int)threadIdx.y;
         const int count = min_of(nblocks - stage * blocks, blocks);
         const int x_size = count * 32 / F::elems * F::bytes;
@@ -96,7 +131,7 @@ struct TileBulk {
         {
             if (!Columns::are_neighbours)
                 from = column(c);
-            bulk_copy(arrived, lds.y + (first + c) * y_stride, from, y_size);
+            bulk_copy(arrived, lds.y + y_place(first + c), from, y_size);
         }
         barrier_expect(arrived, x_total + (cols > 0 ? (u32)cols * y_size : 0));
     }
@@ -106,19 +141,19 @@ struct TileBulk {
     {
         const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x & 3;
         const int count = min_of(nblocks - stage * blocks, blocks);
-        const u8 *columns = lds.y + first_col() * y_stride;
-        BulkView<2> v;
+        const u8 *columns = lds.y + y_place(first_col());
+        BulkView<2, is_fitted> v;
 
         UNROLL
         for (int i = 0; i < 4; i++)
             v.row[i] = rows.row_in(lds.x, first_row() + 8 * i + g, stage);
-        v.quants = reinterpret_cast<const u32 *>(columns + g * y_stride);
+        v.quants = reinterpret_cast<const u32 *>(columns + y_place(g));
         UNROLL
         for (int i = 0; i < 2; i++)
             v.scale[i] =
-                reinterpret_cast<const u32 *>(columns + (2 * t + i) * y_stride);
+                reinterpret_cast<const u32 *>(columns + y_place(2 * t + i));
         v.tiles = Split > 1 ? (ncols - col0 + 7) / 8 : tiles;
-        add_products<F, F::tile_bias, 2 * y_stride, blocks>(
+        add_products<F, F::tile_bias, y_place(8) / 4, blocks>(
             acc, v, Split > 1 ? (int)threadIdx.y : 0, Split, count, t);
     }
 
@@ -160,7 +195,7 @@ struct TileBulk {
     {
         if (threadIdx.x == 0 && threadIdx.y == 0) {
             UNROLL
-            for (int i = 0; i < slots; i++)
+            for (int i = 0; i < most_slots; i++)
                 barrier_init(&lds.arrived[i], 128);
         }
         __syncthreads();
@@ -171,22 +206,25 @@ struct TileBulk {
         __syncthreads();
         if (threadIdx.x == 0 && threadIdx.y == 0) {
             UNROLL
-            for (int i = 0; i < slots; i++)
+            for (int i = 0; i < most_slots; i++)
                 barrier_end(&lds.arrived[i]);
         }
         __syncthreads();
     }
 
     /*
-     * dst[col * dst_stride + row] for the tile. `done` counts the stages that
-     * went through this LDS before; returns the new count. `finite` stays true
-     * if this thread's results are finite, where a sum may not be.
+     * dst[col * dst_stride + row] for the tile. Bit i of `phases` is the phase
+     * that barrier i of this LDS is in. `finite` stays true if this thread's
+     * results are finite, where a sum may not be.
      */
-    DEV_MEMBER int run(Lds &lds, float *dst, int dst_stride, int done,
-                       bool &finite) const
+    DEV_MEMBER void run(Lds &lds, float *dst, int dst_stride, u32 &phases,
+                        bool &finite) const
     {
         const int stages = (nblocks + blocks - 1) / blocks;
         const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x & 3;
+        const int slots = is_fitted
+                              ? min_of(lds_nbytes / stage_nbytes(), most_slots)
+                              : most_slots;
         float acc[2][tiles][4];
 
         UNROLL
@@ -195,26 +233,24 @@ struct TileBulk {
             for (int i = 0; i < 4; i++)
                 acc[0][n][i] = acc[1][n][i] = 0.0f;
         }
-        const auto fill = [&](int stage) {
-            const int slot = (done + stage) % slots;
-
+        const auto fill = [&](int slot, int stage) {
             if (stage < stages)
-                copy_stage(lds.stages[slot], &lds.arrived[slot], stage);
+                copy_stage(stage_in(lds, slot), &lds.arrived[slot], stage);
         };
+        int slot = 0;
 
-        if (done > 0)
-            __syncthreads(); /* the stages before are read */
+        __syncthreads(); /* the stages of a tile before are read */
         for (int stage = 0; stage < slots - 1; stage++)
-            fill(stage);
+            fill(stage, stage);
         NO_UNROLL
         for (int stage = 0; stage < stages; stage++) {
-            const int slot = (done + stage) % slots;
-
             if (stage > 0)
                 __syncthreads(); /* the stage before is read */
-            fill(stage + slots - 1);
-            barrier_wait(&lds.arrived[slot], (u32)((done + stage) / slots));
-            multiply_stage(acc, lds.stages[slot], stage);
+            fill(slot > 0 ? slot - 1 : slots - 1, stage + slots - 1);
+            barrier_wait(&lds.arrived[slot], phases >> slot);
+            phases ^= 1u << slot;
+            multiply_stage(acc, stage_in(lds, slot), stage);
+            slot = slot + 1 < slots ? slot + 1 : 0;
         }
         if constexpr (Split > 1)
             join(lds.part, acc);
@@ -240,6 +276,5 @@ struct TileBulk {
             }
         }
         finite &= zeros == 0;
-        return done + stages;
     }
 };

@@ -23,8 +23,8 @@ constexpr float sum_start_as_float = 0x1.8p23f;
 /* Where a lane finds its operands: its rows, and among the first 8 columns the
  * one whose quants it loads and the two whose results it has. The next 8
  * columns lie TileStride words further. Only the first `tiles` of 8 columns are
- * multiplied. */
-template <int M> struct BulkView {
+ * multiplied; where there may be many, the next ones are loaded Ahead. */
+template <int M, bool Ahead = false> struct BulkView {
     const u8 *row[2 * M];
     const u32 *quants, *scale[2];
     int tiles;
@@ -35,9 +35,9 @@ template <int M> struct BulkView {
  * 32 elements, of chunk `at` where a chunk is a Q8_1 block, else of group g in
  * the chunks `at` and at + 1.
  */
-template <class F, Bias B, int TileStride, int M, int Tiles>
-DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
-                   int g, int t)
+template <class F, Bias B, int TileStride, int M, bool Ahead, int Tiles>
+DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M, Ahead> &v,
+                   int at, int g, int t)
 {
     constexpr bool legacy = F::elems == 32, whole = F::group_step == 1;
     constexpr int widths = 32 / F::scale_width;
@@ -57,23 +57,43 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
                                                                    : at + half,
                                                            whole ? half : g, t);
     }
+
+    const auto quants_of = [&](int n, int i) {
+        return v.quants[n * TileStride + 9 * b + 1 + 4 * i + t];
+    };
+    const auto scales_of = [&](int n, int c) {
+        return v.scale[c][n * TileStride + 9 * b];
+    };
+    u32 next_quants[2], next_scales[2];
+    const auto load = [&](int n) {
+        UNROLL
+        for (int i = 0; i < 2; i++) {
+            next_quants[i] = quants_of(n, i);
+            next_scales[i] = scales_of(n, i);
+        }
+    };
+
+    if (Ahead)
+        load(0);
     UNROLL
     for (int n = 0; n < Tiles; n++) {
         if (n > 0 && n >= v.tiles)
             break;
 
-        const u32 *quants = v.quants + n * TileStride + 9 * b;
-        const u32 y[2] = {quants[1 + t], quants[5 + t]};
+        const u32 y[2] = {Ahead ? next_quants[0] : quants_of(n, 0),
+                          Ahead ? next_quants[1] : quants_of(n, 1)};
         float d[2], stored[2], minus_start[2];
 
         UNROLL
         for (int c = 0; c < 2; c++) {
-            const u32 scales = v.scale[c][n * TileStride + 9 * b];
+            const u32 scales = Ahead ? next_scales[c] : scales_of(n, c);
 
             d[c] = half_to_float(scales);
             stored[c] = half_to_float(scales >> 16);
             minus_start[c] = -sum_start_as_float * d[c];
         }
+        if (Ahead && n + 1 < Tiles && n + 1 < v.tiles)
+            load(n + 1);
         UNROLL
         for (int w = 0; w < widths; w++) {
             float sum[2] = {stored[0], stored[1]};
@@ -146,9 +166,10 @@ DEV void redo_sums(float &sum, const M &m, int row, int col)
 /* Adds the products of every step'th of the first `count` blocks, of Blocks at
  * most; where F's blocks have 256 elements, two whose quants share bytes at a
  * time. */
-template <class F, Bias B, int TileStride, int Blocks, int M, int Tiles>
-DEV void add_products(float (&acc)[M][Tiles][4], BulkView<M> v, int first,
-                      int step, int count, int t)
+template <class F, Bias B, int TileStride, int Blocks, int M, bool Ahead,
+          int Tiles>
+DEV void add_products(float (&acc)[M][Tiles][4], BulkView<M, Ahead> v,
+                      int first, int step, int count, int t)
 {
     if constexpr (F::elems == 32) {
         NO_UNROLL
