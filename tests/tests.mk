@@ -131,6 +131,7 @@ TEST_TOOLS := $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $
 
 FAST_SCRIPTS := $(addprefix tests/build/,headers_alone.sh lint.sh header.sh)
 # With AFTER_FAST=1 `check` leaves out what `check-fast` has run in this tree.
+AFTER_FAST ?=
 run_before := $(if $(AFTER_FAST),$(FAST_SCRIPTS) $(SIM_TESTS) $(BUILD_TESTS))
 
 tests: all sim $(TEST_PROGRAMS) $(TEST_TOOLS) ## build every test
