@@ -87,11 +87,13 @@ int main(void)
             /* enough tiles */
             print_tile(t, "sm_90", t->rows, t->cols, 10000,
                        t->cols / t->passes * 3 / 4 + 1);
-            /* Up to 4224 rows, two workgroups of all 132 multiprocessors share
-             * up to 32 columns. */
-            print_tile(t, "sm_90", GGUF_FINE_ROWS, 64, 4225, 0);
-            print_tile(t, "sm_90", GGUF_FINE_ROWS, 64, 0, 33);
-            print_tile(t, "sm_90", GGUF_FINE_ROWS, 16, 0, 0);
+            /* If each of 132 multiprocessors has rows, at most once, two of
+             * its workgroups share up to 32 columns. */
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, GGUF_FINE_COLUMNS,
+                       132 * GGUF_FINE_ROWS + 1, 0);
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, GGUF_FINE_COLUMNS, 0,
+                       2 * GGUF_FEW_COLUMNS + 1);
+            print_tile(t, "sm_90", GGUF_FINE_ROWS, GGUF_FEW_COLUMNS, 0, 0);
         }
         print_tile(t, "", t->rows, t->cols, 0, 0);
     }

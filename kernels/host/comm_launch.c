@@ -61,10 +61,9 @@ enum {
 
 /* ---- plans -------------------------------------------------------------- */
 
-static enum way way_of(const kpk_comm *comm, bool has_medium,
-                       uint64_t small_nbytes, uint64_t nbytes)
+static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
 {
-    if (nbytes <= small_nbytes)
+    if (nbytes <= (has_medium ? comm->small_sum_nbytes : comm->small_nbytes))
         return SMALL;
     return has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
 }
@@ -120,9 +119,7 @@ kpk_status kpk_comm_choose(const kpk_comm *comm, kpk_comm_op op,
         return KPK_OK;
     }
     nbytes = n * types[type].nbytes;
-    way = way_of(comm, ops[op].shares,
-                 ops[op].shares ? comm->small_sum_nbytes : comm->small_nbytes,
-                 nbytes);
+    way = way_of(comm, ops[op].shares, nbytes);
     if (way == LARGE && ops[op].shares)
         way = PUSHED;
     snprintf(plan.kernel, sizeof(plan.kernel), "%s_%s%s%s", ops[op].name,
@@ -454,7 +451,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     plan.type = type;
     plan.element_nbytes = types[type].nbytes;
     row_nbytes = (uint64_t)columns * plan.element_nbytes;
-    way = way_of(comm, true, comm->small_sum_nbytes, n * plan.element_nbytes);
+    way = way_of(comm, true, n * plan.element_nbytes);
     if (comm->ranks == 2 && way == LARGE && row_nbytes <= comm->slot_nbytes)
         way = MEDIUM; /* of two, each sends as much in one step as in two */
     plan.registered = way == LARGE;

@@ -64,7 +64,7 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #else
 #define DEV_MEMBER_CALLED DEV_MEMBER
 #endif
-/* The same, no member. */
+/* A static member, or a function, that NVIDIA's kernels call. */
 #define DEV_CALLED static DEV_MEMBER_CALLED
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
 /*

@@ -14,7 +14,6 @@
 
 template <typename T, u32 PX, u32 OC> struct ConvSplit {
     using A = sum_t<T>;
-    static constexpr u32 positions = PX, channels = OC;
     /* sums of a thread that LDS holds at a time */
     static constexpr u32 batch = sizeof(A) == 8 ? 2 : 4;
     static_assert(batch * 1024 * sizeof(A) <= image_bytes, "LDS for the sums");

@@ -170,7 +170,7 @@ template <bool Transposed, typename T> struct ConvTiles {
     u8 *lds;
 
     /* the positions of a tile, for one thread */
-    static __device__ __noinline__ void begin(Shape &at, u32 number, Tile &tile)
+    DEV_CALLED void begin(Shape &at, u32 number, Tile &tile)
     {
         const u32 part = number / at.part_tiles;
         const u32 in_part = number - part * at.part_tiles;
@@ -329,7 +329,7 @@ template <bool Transposed, typename T> struct ConvTiles {
     }
     /* Computes the tile's NaN again, term by term, once all results are stored
      * and registers are free. */
-    static __device__ __noinline__ void again(Shape &at, const Tile &tile)
+    DEV_CALLED void again(Shape &at, const Tile &tile)
     {
         const u32 plane = (u32)(at.v.h_out * at.v.w_out);
         const u32 across = (u32)at.v.w_out, outputs = (u32)at.v.w.outputs;

@@ -397,7 +397,7 @@ template <bool TransA, bool TransB, u32 Size> struct LimbGemm {
     static_assert(call_at + sizeof(Call) <= Tile::lds_nbytes, "LDS has room");
 
     /* The tile by FMA. Not inlined, so the usual way keeps its registers. */
-    static __device__ __noinline__ void other_tile(u8 *lds)
+    DEV_CALLED void other_tile(u8 *lds)
     {
         const Call &call = *reinterpret_cast<const Call *>(lds + call_at);
         const Gemm<f32> &g = call.g;
