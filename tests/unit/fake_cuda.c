@@ -442,17 +442,20 @@ int cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params,
     return error;
 }
 
-/* Memory in use, so that leak checkers find it. */
+/* Memory in use, so that leak checkers find it. Threads allocate at once. */
 enum { MOST_KEPT = 4096 };
-static void *kept[MOST_KEPT];
+static _Atomic(void *) kept[MOST_KEPT];
 
-static void replace(const void *old, void *with)
+static void replace(void *old, void *with)
 {
     size_t i = 0;
+    void *is = old;
 
-    while (i < MOST_KEPT - 1 && kept[i] != old)
+    while (i < MOST_KEPT &&
+           !atomic_compare_exchange_strong(&kept[i], &is, with)) {
         i++;
-    kept[i] = with;
+        is = old;
+    }
 }
 
 static int give_out(const char *name, size_t nbytes, void **out)
