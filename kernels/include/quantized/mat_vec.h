@@ -44,26 +44,28 @@ template <class F, int N, int Rows> struct VecWay {
     }
 };
 
-/* If working with one workgroup in a few would leave more than one of 304 CUs
- * idle, each workgroup takes only its own rows. */
+/* Of one column: if working with one workgroup in a few would leave more than
+ * one of 304 CUs idle, each workgroup takes only its own row. */
 template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
 {
-#if KPK_MAT_VEC_PLAIN
-    __shared__ typename VecWay<F, N, vec_rows>::Lds lds;
+    typedef VecWay<F, N, vec_rows> Many;
 
-    fn(VecWay<F, N, vec_rows>(), lds);
-#else
-    constexpr int launched = N == 1 ? 1 : 2;
-    __shared__ union {
-        typename VecWay<F, N, launched>::Lds few;
-        typename VecWay<F, N, vec_rows>::Lds many;
-    } lds;
+    if constexpr (N == 1 && !KPK_MAT_VEC_PLAIN) {
+        typedef VecWay<F, N, 1> Few;
+        __shared__ union {
+            typename Few::Lds few;
+            typename Many::Lds many;
+        } lds;
 
-    if (gridDim.x * launched < 304 * vec_rows)
-        fn(VecWay<F, N, launched>(), lds.few);
-    else
-        fn(VecWay<F, N, vec_rows>(), lds.many);
-#endif
+        if (gridDim.x < 304 * vec_rows)
+            fn(Few(), lds.few);
+        else
+            fn(Many(), lds.many);
+    } else {
+        __shared__ typename Many::Lds lds;
+
+        fn(Many(), lds);
+    }
 }
 
 template <class F, int N, int Launched, class Make>
