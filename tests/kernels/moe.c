@@ -411,6 +411,8 @@ static void run_prefill(struct kt *t, const struct kt_row *row)
     const enum gguf_id id = *(const enum gguf_id *)row->detail;
 
     for (size_t i = 0; i < NCASES(products); i++) {
+        if (!kt_turn(t))
+            continue;
         const struct product_of *c = &products[i];
         const size_t nw = (size_t)c->experts * c->n * c->k;
         const struct routed r = route(t, c);
@@ -450,6 +452,8 @@ static void run_blocks(struct kt *t, const struct kt_row *row, enum way way)
     const struct gguf_format *f = gguf_format_of(id);
 
     for (size_t i = 0; i < NCASES(products); i++) {
+        if (!kt_turn(t))
+            continue;
         struct product_of weighted = products[i], *c = &weighted;
 
         if (way == TILES) { /* without weights, and without stray rows */
