@@ -195,6 +195,8 @@ static void add_element(enum kt_type type, void *to, size_t i, const void *x,
 static void run_select_case(struct kt *t, const struct index_case *c,
                             enum kt_type id, enum kt_type type)
 {
+    if (!kt_turn(t))
+        return;
     size_t numel = c->left * c->n * c->right, num_dims = 1;
     size_t left = c->left, dim = c->dim, n = c->n, right = c->right;
     const size_t extent = n ? (n - 1) * c->stride + 1 : 0;
@@ -328,6 +330,8 @@ static void run_gather(struct kt *t, const struct kt_row *row)
     if (id == KT_U32 && (type == KT_U8 || type == KT_F16))
         run_far(t, false, type);
     for (size_t k = 0; k < NCASES; k++) {
+        if (!kt_turn(t))
+            continue;
         const struct index_case *c = &cases[k];
         size_t left = c->left, dim = c->dim, n = c->n, right = c->right;
         size_t numel = left * n * right;
@@ -367,6 +371,8 @@ enum write { INDEX_ADD, SCATTER_ADD, SCATTER };
 static void run_write_case(struct kt *t, const struct index_case *c,
                            enum write kind, enum kt_type id, enum kt_type type)
 {
+    if (!kt_turn(t))
+        return;
     size_t left = c->left, dim = c->dim, n = c->n, right = c->right;
     const size_t elements = left * n * right, total = left * dim * right;
     const size_t nids = kind == INDEX_ADD ? n : elements;

@@ -78,6 +78,8 @@ static void check_sorted(struct kt *t, const struct kt_row *row, const void *x,
 static void run_case(struct kt *t, const struct kt_row *row, enum keys keys,
                      int ncols, unsigned nrows, unsigned block)
 {
+    if (!kt_turn(t))
+        return;
     const size_t n = (size_t)ncols * nrows;
     const void *x = make_keys(t, row->a, keys, n);
     void *dx = kt_device(t, x, n * kt_size(row->a), 0);
@@ -126,6 +128,8 @@ static void run_long_case(struct kt *t, const struct kt_row *row,
                           enum keys keys, uint32_t ncols, uint32_t nrows,
                           uint32_t fit)
 {
+    if (!kt_turn(t))
+        return;
     const size_t n = (size_t)ncols * nrows;
     const void *x = make_keys(t, row->a, keys, n);
     void *dx = kt_device(t, x, n * kt_size(row->a), 0);
