@@ -363,13 +363,14 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
         const size_t n = i / plane / c->o, o = i / plane % c->o;
         struct sums s = {0, 0, 0};
 
-        for (size_t kh = 0; kh < (flat ? 1 : c->kh); kh++)
-            for (size_t kw = 0; kw < c->kw; kw++) {
-                const long qh =
-                    flat ? 0 : input_of(transposed, c, c->h, i / ow % oh, kh);
+        for (size_t kh = 0; kh < (flat ? 1 : c->kh); kh++) {
+            const long qh =
+                flat ? 0 : input_of(transposed, c, c->h, i / ow % oh, kh);
+
+            for (size_t kw = 0; qh >= 0 && kw < c->kw; kw++) {
                 const long qw = input_of(transposed, c, c->w, i % ow, kw);
 
-                if (qh < 0 || qw < 0)
+                if (qw < 0)
                     continue;
                 for (size_t ch = 0; ch < c->c; ch++)
                     add_product(&s, &x,
@@ -379,6 +380,7 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
                                 place(&w, transposed ? ch : o,
                                       transposed ? o : ch, flat ? kw : kh, kw));
             }
+        }
         want[i] = s.sum;
         scale[i] = s.magnitude;
         kt_put_bits(type, exact, i, s.wrapped);
