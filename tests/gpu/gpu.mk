@@ -4,9 +4,10 @@
 #
 # The programs of tests/kernels, tests/ways and the demo, and metadata.c, run
 # twice: with the pack as it is, and with its PTX alone, which the driver
-# compiles. test_streams_on_device runs once. With targets of AMD's in ARCHS,
-# those of tests/ways run on a simulated GPU of each and on NVIDIA's in one
-# process. beside.py shares the card with PyTorch, if PEER_PYTHON has it.
+# compiles. test_streams_on_device, test_comm and test_model run once. With
+# targets of AMD's in ARCHS, those of tests/ways run on a simulated GPU of each
+# and on NVIDIA's in one process. beside.py shares the card with PyTorch, if
+# PEER_PYTHON has it.
 # KPK_CUDA_LIBRARY may name a driver: tests/build/check_gpu.sh gives it
 # stand_in.c, which runs nothing.
 
@@ -34,7 +35,8 @@ $(1): $(2) $(3)
 endef
 GPU_KEEP = @mkdir -p $(@D); $(H)/kpack prune $< --keep $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip $(1))) -o $@
 
-GPU_TESTS := $(KERNEL_TESTS) $(H)/test/gpu/metadata $(H)/test/unit/test_streams_on_device $(DEMO_TEST) $(WAYS_TEST)
+GPU_TESTS := $(KERNEL_TESTS) $(H)/test/gpu/metadata $(H)/test/unit/test_streams_on_device $(DEMO_TEST) $(WAYS_TEST) \
+  $(COMM_TEST) $(filter %/test_model,$(MODEL_TESTS))
 $(eval $(call GPU_LINK,$(H)/test/gpu/metadata,$(H)/obj/tests/gpu/metadata.o,$(H)/libkpack.a))
 
 $(H)/ptx/libkpack.a: $(H)/libkpack.a $(H)/kpack

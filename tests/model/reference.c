@@ -296,12 +296,12 @@ static void keep(const struct pass *p, double *x)
  * which is taken back later. On AMD it is also larger by what cutting it off
  * takes away on average.
  */
-static double weight_of(const struct pass *p, size_t token, double weight)
+static double weight_of(const struct pass *p, double weight)
 {
     const double large = weight * 256 * (1 + 0x1.6ap-12);
     const double ulp = exp2(fmax(floor(log2(large)), -14) - 10);
 
-    if (!p->rounding.rounds || weight == 0 || token >= p->rounding.whole)
+    if (!p->rounding.rounds || weight == 0)
         return weight;
     return (p->rounding.cuts ? floor(large / ulp) * ulp
                              : half_of(weight * 256)) /
@@ -334,7 +334,7 @@ static double *attend(const struct pass *p, const double *q, const double *k,
             for (size_t j = first; j <= i; j++)
                 for (size_t e = 0; e < d; e++)
                     out[(i * heads + h) * d + e] +=
-                        weight_of(p, i, weight[j]) / sum *
+                        weight_of(p, weight[j]) / sum *
                         v[(j * kv + shared) * d + e];
         }
     free(weight);

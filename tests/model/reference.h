@@ -13,8 +13,7 @@ struct rounding {
     size_t tiled; /* so many tokens go through tiled products, which treat the
                    * minima of some formats differently, and round what they
                    * multiply with F16 or BF16 to that */
-    bool cuts;    /* attention's weights are cut off to f16; else rounded, */
-    size_t whole; /* but for tokens from this number on */
+    bool cuts;    /* attention's weights are cut off to f16; else rounded */
     enum cache_type cache; /* format of K and V */
 };
 

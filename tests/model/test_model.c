@@ -21,7 +21,6 @@
 
 #include <kpack.h>
 #include <kpack/candle.h>
-#include <kpack/candle/attention_plan.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -160,8 +159,7 @@ enum {
 };
 
 static int main_device, other_device;
-static bool cuts;     /* see struct rounding */
-static bool clusters; /* attention keeps a token's weights unrounded */
+static bool cuts; /* see struct rounding */
 static unsigned passed, failed;
 
 static void report(bool good, const char *name, const char *way,
@@ -352,14 +350,12 @@ static bool reference(const struct gguf *gguf, const struct test_case *c,
                       struct fault *fault)
 {
     uint32_t tokens[TOKENS];
-    const bool alone = clusters && way->cache == CACHE_F16;
     bool good = true;
 
     for (int rounds = 0; rounds < 2; rounds++)
         for (uint32_t s = 0; s < 2; s++) {
             const struct rounding rounding = {
-                rounds, way->batch > 8 ? (size_t)PROMPT : 0, cuts,
-                alone ? way->batch > 1 ? PROMPT : 0 : TOKENS, way->cache};
+                rounds, way->batch > 8 ? (size_t)PROMPT : 0, cuts, way->cache};
 
             want[rounds][s] =
                 calloc((size_t)TOKENS * TINY_VOCABULARY, sizeof(double));
@@ -669,25 +665,6 @@ static void check_ahead(void)
     free(file);
 }
 
-/* Whether a token that is alone is attended to by a cluster. */
-static bool has_clusters(const kpk_device *device)
-{
-    const kpk_attention_args one = {.b = 1,
-                                    .h = 4,
-                                    .h_k = 2,
-                                    .d = 64,
-                                    .seqlen_q = 1,
-                                    .seqlen_k = 256,
-                                    .window_left = -1};
-    kpk_attention_plan plan;
-
-    return kpk_attention_choose_for(&kpk_module_attention, device->target,
-                                    device->compute_units, KPK_ATTENTION_F16,
-                                    KPK_ATTENTION_SAME, &one, 0,
-                                    &plan) == KPK_OK &&
-           plan.cluster > 1;
-}
-
 /* Picks an MI300X, else device 0, and the device after it. */
 static bool find_devices(void)
 {
@@ -703,7 +680,6 @@ static bool find_devices(void)
     if (kpk_device_get(main_device, &device) != KPK_OK)
         return false;
     cuts = device.platform == KPK_HIP;
-    clusters = has_clusters(&device);
     other_device = (main_device + 1) % n;
     return true;
 }
