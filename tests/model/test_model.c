@@ -433,7 +433,7 @@ static void check_ways(const struct test_case *c, const struct way *list,
     free(file);
 }
 
-/* With other weights where they settle nothing. */
+/* Takes other weights where some settle nothing. */
 static void check_until_settled(const struct test_case *c,
                                 const struct way *list, size_t n, unsigned left)
 {
@@ -804,7 +804,7 @@ static void check_missed(const char *target)
     report(good, target, "a process ends in a prompt", "it is not missed");
 }
 
-/* The first devices that are of one kind. */
+/* The number of leading devices of one kind. */
 static size_t count_alike(void)
 {
     kpk_device first, next;

@@ -298,7 +298,7 @@ static void add_layer(struct file *f, uint32_t layer)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        /* what chooses the experts is f32, as llama.cpp has it */
+        /* the matrix that chooses experts is f32, as in llama.cpp */
         const bool matrix = rows[i].rows > 1 &&
                             strcmp(rows[i].name, "ffn_gate_inp.weight") != 0;
         char name[96];
