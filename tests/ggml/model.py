@@ -56,8 +56,9 @@ PLAIN = {"KPK_GGML_WITHOUT": "graphs,fusion"}
 COUNTED = re.compile(r"counted_hip: \S+: (\d+) launches, (\d+) replays")
 LAUNCHED = re.compile(r"kpack-sim: (\w+) on ")
 NODE = re.compile(r"node #\s*\d+ \(\s*(\w+)\):.*?\[\s*(\w+)\s")
-# chunk, perplexity, logarithm of its quotient, distance in nats so far
-DISTANCE = re.compile(r"^\s*\d+\s+(?:[-\d.]+ ±\s+[\d.]+\s+){2}([-\d.]+) ±",
+# chunk, perplexity, logarithm of its quotient, distance in nats so far;
+# llama.cpp's logger prints a chunk's number twice at times
+DISTANCE = re.compile(r"^\s*\d+(?:\s+\d+)?\s+(?:[-\d.]+ ±\s+[\d.]+\s+){2}([-\d.]+) ±",
                       re.M)
 
 
@@ -246,7 +247,8 @@ def check_experts(m):
                                      KPK_SIM_STATS="1")
         faults += wrong
         products = {kernel for kernel in LAUNCHED.findall(said)
-                    if re.match("indexed_moe|moe_gemm|ggml_mul_mat_q", kernel)}
+                    if re.match("indexed_moe|moe_(gemm|mul_mat)|ggml_mul_mat_q",
+                                kernel)}
         if m.simulated and (not products or any(
                 kernel.startswith("ggml_mul_mat") for kernel in products)):
             faults.append(f"experts in {name} are multiplied by {products}")
