@@ -136,7 +136,7 @@ run_before := $(if $(AFTER_FAST),$(FAST_SCRIPTS) $(SIM_TESTS) $(BUILD_TESTS))
 
 tests: all sim $(TEST_PROGRAMS) $(TEST_TOOLS) ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
-	@$(foreach s,$(if $(SAN),,address,undefined thread),$(MAKE) --no-print-directory check-unit SAN=$(s) CFLAGS=-Og && ) true
+	@$(foreach s,$(if $(SAN),,address,undefined thread),$(MAKE) --no-print-directory check-unit SAN=$(s) CFLAGS=$(call KPACK_QUOTE,$(CFLAGS) -Og) && ) true
 	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(filter-out $(run_before),$(TEST_PROGRAMS) $(SCRIPT_TESTS)))
 unit-tests: $(UNIT_TESTS)
 kernel-tests: $(KERNEL_TESTS)
