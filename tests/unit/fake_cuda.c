@@ -448,13 +448,11 @@ static _Atomic(void *) kept[MOST_KEPT];
 
 static void replace(void *old, void *with)
 {
-    size_t i = 0;
-    void *is = old;
+    for (size_t i = 0; i < MOST_KEPT; i++) {
+        void *is = old;
 
-    while (i < MOST_KEPT &&
-           !atomic_compare_exchange_strong(&kept[i], &is, with)) {
-        i++;
-        is = old;
+        if (atomic_compare_exchange_strong(&kept[i], &is, with))
+            return;
     }
 }
 
