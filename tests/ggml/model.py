@@ -58,8 +58,8 @@ LAUNCHED = re.compile(r"kpack-sim: (\w+) on ")
 NODE = re.compile(r"node #\s*\d+ \(\s*(\w+)\):.*?\[\s*(\w+)\s")
 # chunk, perplexity, logarithm of its quotient, distance in nats so far;
 # llama.cpp's logger prints a chunk's number twice at times
-DISTANCE = re.compile(r"^\s*\d+(?:\s+\d+)?\s+(?:[-\d.]+ ±\s+[\d.]+\s+){2}([-\d.]+) ±",
-                      re.M)
+DISTANCE = re.compile(r"^\s*\d+(?:\s+\d+)?\s+"
+                      r"(?:[-\d.]+ ±\s+[\d.]+\s+){2}([-\d.]+) ±", re.M)
 
 
 def build(folder):

@@ -433,7 +433,7 @@ static void check_ways(const struct test_case *c, const struct way *list,
     free(file);
 }
 
-/* Takes other weights where some settle nothing. */
+/* Tries other weights until every way is settled. */
 static void check_until_settled(const struct test_case *c,
                                 const struct way *list, size_t n, unsigned left)
 {

@@ -44,8 +44,8 @@ template <class F, int N, int Rows> struct VecWay {
     }
 };
 
-/* Of one column: if working with one workgroup in a few would leave more than
- * one of 304 CUs idle, each workgroup takes only its own row. */
+/* If working with one workgroup in a few would leave more than one of 304 CUs
+ * idle, each workgroup of a product with one column takes only its own row. */
 template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
 {
     typedef VecWay<F, N, vec_rows> Many;
