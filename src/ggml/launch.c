@@ -133,10 +133,12 @@ void forget_made_of(struct run *run, const struct ggml_tensor *writes)
 
 /* ---- names ---- */
 
+/* Cases are the table's numbers, which are ggml's: ggml's headers may be older
+ * than a row. */
 bool is_low_bit(enum ggml_type type)
 {
-    switch (type) {
-#define X(name, lower, number, ...) case GGML_TYPE_##lower:
+    switch ((int)type) {
+#define X(name, type, number, ...) case number:
         GGUF_LOW_BIT(X)
 #undef X
         return true;
@@ -147,31 +149,24 @@ bool is_low_bit(enum ggml_type type)
 
 const char *type_name(enum ggml_type type)
 {
-    switch (type) {
+    switch ((int)type) {
     case GGML_TYPE_F32:
         return "f32";
-    case GGML_TYPE_F16:
-        return "f16";
-    case GGML_TYPE_BF16:
-        return "bf16";
     case GGML_TYPE_I32:
         return "i32";
-    case GGML_TYPE_Q4_0:
-    case GGML_TYPE_Q4_1:
-    case GGML_TYPE_Q5_0:
-    case GGML_TYPE_Q5_1:
-    case GGML_TYPE_Q8_0:
-    case GGML_TYPE_Q2_K:
-    case GGML_TYPE_Q3_K:
-    case GGML_TYPE_Q4_K:
-    case GGML_TYPE_Q5_K:
-    case GGML_TYPE_Q6_K:
-    case GGML_TYPE_IQ4_NL:
-    case GGML_TYPE_IQ4_XS:
-    case GGML_TYPE_MXFP4:
-        return ggml_type_name(type); /* GGUF's names are the pack's */
+#define X(name, type, number, ...)                                             \
+    case number:                                                               \
+        return #name;
+        GGUF_FLOAT_WEIGHTS(X)
+        GGUF_LOW_BIT(X)
+#undef X
+#define X(name, lower, short, type, number, ...)                               \
+    case number:                                                               \
+        return #name;
+        GGUF_WEIGHTS(X)
+#undef X
     default:
-        return is_low_bit(type) ? ggml_type_name(type) : NULL;
+        return NULL;
     }
 }
 
