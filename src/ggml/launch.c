@@ -1,7 +1,7 @@
 /* launch.c - tensors and launches, for all operations */
 #include "launch.h"
 
-#include "../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* products.c - products of matrices */
 #include "products.h"
 
-#include "../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 #include <kpack/candle/gemm_plan.h>
 

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include "gguf.h"
 
-#include "../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "recorder.h"
 
-#include "../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 #include <kpack/candle.h>
 #include <kpack/candle/gemm_plan.h>

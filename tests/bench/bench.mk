@@ -5,7 +5,7 @@ GPU_BENCH_SOURCES := $(wildcard tests/bench/gpu/*.c)
 
 $(GPU_BENCH): $(GPU_BENCH_SOURCES) $(wildcard tests/bench/gpu/*.h)
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -o $@ $(GPU_BENCH_SOURCES) -ldl -lm
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -Isrc -o $@ $(GPU_BENCH_SOURCES) -ldl -lm
 
 # The cubins of BENCH_ARCH must have been made: `make bench-gpu ARCHS=sm_90`.
 BENCH_ARCH ?= sm_90

@@ -8,7 +8,7 @@ cd "$ROOT" || exit 1
 
 table=tests/bench/gpu/shapes.csv
 bench=$WORK/bench-gpu
-check "the benchmark compiles" "${CC:-cc}" -std=gnu11 -o "$bench" tests/bench/gpu/*.c -ldl -lm
+check "the benchmark compiles" "${CC:-cc}" -std=gnu11 -Isrc -o "$bench" tests/bench/gpu/*.c -ldl -lm
 "$bench" list $table >"$WORK/launches" 2>"$WORK/said"
 check "every row has a launch: $(cat "$WORK/said")" test ! -s "$WORK/said"
 check "there are launches" test "$(wc -l <"$WORK/launches")" -gt 500

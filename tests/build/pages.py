@@ -156,7 +156,7 @@ def rows_of(header, table):
 
 def formats():
     """the types of tensors that kernels read"""
-    header = "kernels/include/gguf/formats.h"
+    header = "src/base/gguf_formats.h"
     rows = []
     for name, lower, short, kind, number, elements, nbytes, *_ in \
             rows_of(header, "GGUF_WEIGHTS"):

@@ -28,10 +28,8 @@ ROOMS = {
     "src/codec":         "include",
     "src":               "include src/base src/codec",
     "src/cmd":           "include src src/base",
-    "kernels/include/gguf/formats.h": "",
-    "src/model":         "include src src/base kernels/include/gguf/formats.h",
-
-    "src/ggml":          "include kernels/include/gguf/formats.h",
+    "src/model":         "include src src/base",
+    "src/ggml":          "include src/base",
 
     "src/sim/base":      "src/base",
     "src/sim/isa":       "src/sim/base",
@@ -49,10 +47,8 @@ ROOMS = {
     "gen/report":        "include gen/read",
 
     "kernels/host":      "include",
-    "kernels/include":   "src/base kernels/host "
-                         "kernels/include/gguf/formats.h",
-    "kernels":           "include src/base kernels/host kernels/include "
-                         "kernels/include/gguf/formats.h",
+    "kernels/include":   "src/base kernels/host",
+    "kernels":           "include src/base kernels/host kernels/include",
 
     "tests":             "",
     "tests/sim":         "src/sim/base src/sim/isa src/sim/run src/sim/hip tests",

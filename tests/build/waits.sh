@@ -23,7 +23,7 @@ sed -i -E '/^#define GGUF_WEIGHTS/,/\)$/{
     /^    X\(iq2_xxs,/b
     /^    X\(.*\\$/d
     s/^    X\(.*/    \/**\//
-}' "$tree/kernels/include/gguf/formats.h"
+}' "$tree/src/base/gguf_formats.h"
 sed -i '/^EXPORT(bf16)$/d' "$tree/kernels/attention.hip" # as f16's
 
 early_modules() { # modules that may have such kernels, by their includes

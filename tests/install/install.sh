@@ -18,15 +18,17 @@ for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     include/kpack/candle_launch.h include/kpack/candle/vector_add.h bin/kpack \
     share/man/man1/kpack.1 share/kpack/kpack.mk libexec/kpack/kpack-gen \
     share/kpack/find-compiler libexec/kpack/kpack-embed share/kpack/constants.c \
-    share/kpack/target_table.h share/kpack/sm_table.h share/kpack/wide-targets share/kpack/native-targets \
+    share/kpack/target_table.h share/kpack/sm_table.h share/kpack/gguf_formats.h share/kpack/wide-targets share/kpack/native-targets \
     share/bash-completion/completions/kpack share/zsh/site-functions/_kpack \
     share/fish/vendor_completions.d/kpack.fish share/kpack/device/device.h \
     share/doc/kpack/README.md share/doc/kpack/gen/README.md lib/cmake/kpack/kpackConfig.cmake \
     lib/cmake/kpack/kpackConfigVersion.cmake; do
     check "$file is installed" test -s "$stage$prefix/$file"
 done
-check "the kernels' headers find the table of targets" "$CC" -x c -E -o "$WORK/features.i" \
-    "$stage$prefix/share/kpack/device/target_features.h"
+for header in target_features.h gguf/formats.h; do
+    check "the kernels' $header finds its table" "$CC" -x c -E -o "$WORK/table.i" \
+        "$stage$prefix/share/kpack/device/$header"
+done
 doc=$stage$prefix/share/doc/kpack
 check "links of the pages lead somewhere" test -z "$(dead_links "$doc")"
 check "the links that can be are there" grep -qF '](../../../include/kpack.h)' "$doc/README.md"

@@ -12,7 +12,7 @@
 #ifndef GGUF_REF_H
 #define GGUF_REF_H
 
-#include "../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ struct gguf_format {
     struct gguf_element (*element)(const uint8_t *block, size_t e);
 };
 
-/* NULL: formats.h has no blocks with this number. */
+/* NULL: gguf_formats.h has no blocks with this number. */
 const struct gguf_format *gguf_format_of(uint32_t number);
 
 struct gguf_element gguf_element(enum gguf_id id, const uint8_t *block,

@@ -13,7 +13,7 @@
  */
 /* For setenv; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
-#include "../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 #include "model/open.h"
 #include "reference.h"
 #include "scratch.h"

@@ -1,7 +1,7 @@
 /* rows_quantized.c - GGUF block formats: products and dequantization */
 #include "gpu_bench.h"
 
-#include "../../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 /* p[0]: elements and p[1]: bytes of a block; p[2], p[3]: offsets of its f16
  * scales, -1: none; then what the kernel needs. */

@@ -1,7 +1,7 @@
 /* shapes_launch.c - families of kernels, launched as candle's hosts do */
 #include "shapes.h"
 
-#include "../../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 #include <fnmatch.h>
 #include <string.h>

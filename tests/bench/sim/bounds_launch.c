@@ -5,7 +5,7 @@
 #include "bounds.h"
 
 #include "../../../kernels/host/attention_args.h"
-#include "../../../kernels/include/gguf/formats.h"
+#include "base/gguf_formats.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
