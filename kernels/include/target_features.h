@@ -30,10 +30,10 @@
                     wave, dot4, mfma, wmma, ...)                               \
     +__##name##__ *wmma
 #define KPK_PK32_OF(name, mach, major, minor, step, generic, sramecc, xnack,   \
-                    wave, dot4, mfma, wmma, pk32, bf16)                        \
+                    wave, dot4, mfma, wmma, pk32, ...)                         \
     +__##name##__ *pk32
 #define KPK_BF16_OF(name, mach, major, minor, step, generic, sramecc, xnack,   \
-                    wave, dot4, mfma, wmma, pk32, bf16)                        \
+                    wave, dot4, mfma, wmma, pk32, bf16, ...)                   \
     +__##name##__ *bf16
 #define KPK_OF_TARGET(column)                                                  \
     KPK_PROCESSOR_TABLE(column) KPK_GENERIC_TABLE(column)

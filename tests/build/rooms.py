@@ -44,7 +44,7 @@ ROOMS = {
     "gen":               "gen/util gen/read gen/pack gen/write",
     "gen/embed":         "include gen/write",
     "gen/compress":      "src/base gen/read gen/write",
-    "gen/report":        "include gen/read",
+    "gen/report":        "include src/base gen/read",
 
     "kernels/host":      "include",
     "kernels/include":   "src/base kernels/host",

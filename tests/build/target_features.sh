@@ -8,18 +8,32 @@ set -u
 CLANG=$(for v in 22 21 20 19; do command -v clang-$v; done | head -n 1)
 OBJDUMP=$(for v in 22 21 20 19; do command -v llvm-objdump-$v; done | head -n 1)
 
-# target major wave dot4 mfma wmma pk32 bf16
+# target major wave dot4 mfma wmma pk32 bf16, and the waves of a SIMD by registers
 rows() {
-    tr -d ' "' <"$ROOT/src/base/target_table.h" | awk -F'[(,)]' '/^X/ {
-        print ($2 ~ /_generic$/ ? $7 : $2), $4, $10, $11, $12, $13, $14, $15 }'
+    tr -d ' "' <"$ROOT/src/base/target_table.h" | awk -F'[(,)]' '
+        function waves(used) {
+            used = int((used + $17 - 1) / $17) * $17
+            return $16 < used * $18 ? int($16 / used) : $18
+        }
+        /^X/ {
+            print ($2 ~ /_generic$/ ? $7 : $2), $4, $10, $11, $12, $13, $14, $15, \
+                waves(1) "/" waves(33) "/" waves(65) "/" waves(100) "/" waves(129)
+        }'
 }
 rows >"$WORK/rows"
 
 # ---- by clang ----
 
 # Clang's list of features has no packed f32, and of gfx950 no rounding to bf16:
-# there the code tells.
+# there the code tells. A kernel's comments tell its waves.
 cat >"$WORK/pairs.c" <<'END'
+#define USES(n, last)                                                          \
+    __attribute__((amdgpu_kernel)) void uses_##n(void)                         \
+    {                                                                          \
+        __asm__ volatile("" ::: last);                                         \
+    }
+USES(1, "v0") USES(33, "v32") USES(65, "v64") USES(100, "v99") USES(129, "v128")
+
 typedef float pair __attribute__((ext_vector_type(2)));
 
 pair product(pair a, pair b, pair c)
@@ -45,6 +59,7 @@ clang_says() { # target
         }
         /v_pk_fma_f32/ { pk32 = 1 }
         /v_cvt_pk_bf16_f32/ { bf16 = 1 }
+        /^; Occupancy:/ { waves = waves (waves ? "/" : "") $3 }
         END {
             major = 9
             for (n = 10; n <= 12; n++)
@@ -55,7 +70,7 @@ clang_says() { # target
             wmma = major >= 11 && !("gfx1250-insts" in has) ? major : 0
             print target, major, "wavefrontsize64" in has ? 64 : 32, \
                 "dot8-insts" in has ? 2 : "dot1-insts" in has ? 1 : 0, \
-                mfma, wmma, pk32 + 0, bf16 + 0
+                mfma, wmma, pk32 + 0, bf16 + 0, waves
         }' "$WORK/ir" "$WORK/asm"
 }
 agree() { # a row

@@ -60,9 +60,21 @@ static void test_registers_and_lds_bound_the_waves(void **state)
          16,
          32},
         {"gfx1100", {.vgprs = 96, .max_block = 64, .wave_size = 64}, 8, 16, 64},
-        /* unknown sizes run nowhere */
+        /* 128 KiB of LDS of two compute units hold two blocks with 48 */
+        {"gfx1030",
+         {.vgprs = 8, .max_block = 256, .lds_nbytes = 49152, .wave_size = 32},
+         4,
+         16,
+         256},
+        {"gfx9-4-generic:xnack-",
+         {.vgprs = 128, .max_block = 256, .wave_size = 64},
+         4,
+         8,
+         256},
+        /* unknown sizes run nowhere, and nothing on unknown processors */
         {"gfx942", {.max_block = 64}, 0, 8, 64},
         {"gfx942", {.wave_size = 64}, 0, 8, 0},
+        {"gfx94", {.vgprs = 8, .max_block = 64, .wave_size = 64}, 0, 0, 256},
     };
 
     (void)state;

@@ -1,9 +1,9 @@
 /* processor.c - a card for each processor, and the devices of this process
  *
- * Register-file facts (granules, VGPRs, waves) follow LLVM's AMDGPU back end;
- * compute units, clocks and caches are those of one well-known product each.
- * Memory is the simulator's own choice: enough for tests, small enough to be
- * used up by one on purpose.
+ * Registers, waves and LDS are target_table.h's; compute units, clocks and
+ * caches are those of one well-known product each. The size of memory is the
+ * simulator's own choice: enough for tests, small enough to be used up by one
+ * on purpose.
  */
 #define _GNU_SOURCE
 #include "processor.h"
@@ -21,86 +21,63 @@ enum { MAX_DEVICES = 64 };
 #define KiB(n) ((n)*1024u)
 #define GiB(n) ((uint64_t)(n) << 30)
 
-/*
- * Features common to a family's processors: flat scratch, packed work-item IDs,
- * AGPRs (in a file of their own or in one with the VGPRs), SIMDs in a CU.
- */
-#define VEGA                                                                   \
-    .simds_per_cu = 4, .max_waves_per_simd = 10, .vgprs_per_simd = 256,        \
-    .vgpr_granule32 = 4, .vgpr_granule64 = 4, .lds_nbytes = KiB(64)
-#define CDNA2                                                                  \
-    .simds_per_cu = 4, .max_waves_per_simd = 8, .vgprs_per_simd = 512,         \
-    .vgpr_granule32 = 8, .vgpr_granule64 = 8, .packed_work_item_ids = true,    \
-    .accum_vgprs = true, .unified_vgprs = true
-#define RDNA .simds_per_cu = 2, .lds_nbytes = KiB(64)
-#define RDNA1                                                                  \
-    RDNA, .max_waves_per_simd = 20, .vgprs_per_simd = 1024,                    \
-          .vgpr_granule32 = 8, .vgpr_granule64 = 4
-#define RDNA2                                                                  \
-    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,                    \
-          .vgpr_granule32 = 16, .vgpr_granule64 = 8
-#define RDNA3                                                                  \
-    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,                    \
-          .vgpr_granule32 = 16, .vgpr_granule64 = 8,                           \
-          .packed_work_item_ids = true, .architected_flat_scratch = true
-/* One and a half times the registers. */
-#define RDNA3_BIG                                                              \
-    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1536,                    \
-          .vgpr_granule32 = 24, .vgpr_granule64 = 12,                          \
-          .packed_work_item_ids = true, .architected_flat_scratch = true
-#define CDNA5                                                                  \
-    .simds_per_cu = 4, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,       \
-    .vgpr_granule32 = 16, .vgpr_granule64 = 16, .packed_work_item_ids = true,  \
-    .architected_flat_scratch = true
-#define FLAT .architected_flat_scratch = true
-
 /* clang-format off */
 /* A card for each processor of target_table.h. */
-#define CARD(cus, mhz, mem_mhz, bits, l2, gib, label, ...)                                    \
+#define CARD(cus, mhz, mem_mhz, bits, l2, gib, label)                                         \
     .product = label, .compute_units = cus, .clock_khz = mhz * 1000u,                         \
     .memory_clock_khz = mem_mhz * 1000u, .memory_bus_bits = bits, .l2_nbytes = l2,            \
-    .memory_nbytes = GiB(gib), __VA_ARGS__
+    .memory_nbytes = GiB(gib)
 #define NO_CARD .product = NULL /* not simulated */
-/*                        CUs   MHz   mem   bus  L2           GiB product, features */
-#define CARD_gfx900  CARD( 64, 1500,  945, 2048, KiB(4096),    8, "AMD Radeon Instinct MI25 (simulated)", VEGA)
-#define CARD_gfx902  CARD( 11, 1250, 1200,  128, KiB(1024),    4, "AMD Radeon Vega 11 (simulated)", VEGA)
-#define CARD_gfx904  CARD( 20, 1300,  700, 1024, KiB(2048),    4, "AMD Radeon Pro Vega 20 (simulated)", VEGA)
-#define CARD_gfx906  CARD( 60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)", VEGA)
-#define CARD_gfx908  CARD(120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)", VEGA, .accum_vgprs = true)
-#define CARD_gfx909  CARD(  3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)", VEGA)
-#define CARD_gfx90a  CARD(104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)", CDNA2, .drops_fine_atomics = true, .lds_nbytes = KiB(64))
-#define CARD_gfx90c  CARD(  8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)", VEGA)
-#define CARD_gfx942  CARD(304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)", CDNA2, FLAT, .lds_nbytes = KiB(64))
-#define CARD_gfx950  CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)", CDNA2, FLAT, .lds_nbytes = KiB(160))
-#define CARD_gfx1010 CARD( 40, 1905,  875,  256, KiB(4096),    8, "AMD Radeon RX 5700 XT (simulated)", RDNA1)
-#define CARD_gfx1011 CARD( 40, 1450, 1000, 2048, KiB(4096),    8, "AMD Radeon Pro V520 (simulated)", RDNA1)
-#define CARD_gfx1012 CARD( 22, 1845,  875,  128, KiB(2048),    4, "AMD Radeon RX 5500 XT (simulated)", RDNA1)
-#define CARD_gfx1013 CARD( 24, 1500,  875,  256, KiB(4096),    4, "AMD BC-250 (simulated)", RDNA1)
-#define CARD_gfx1030 CARD( 80, 2310, 1000,  256, KiB(4096),   16, "AMD Radeon RX 6900 XT (simulated)", RDNA2)
-#define CARD_gfx1031 CARD( 40, 2581, 1000,  192, KiB(3072),   12, "AMD Radeon RX 6700 XT (simulated)", RDNA2)
-#define CARD_gfx1032 CARD( 32, 2589, 1000,  128, KiB(2048),    8, "AMD Radeon RX 6600 XT (simulated)", RDNA2)
-#define CARD_gfx1033 CARD(  8, 1600, 1375,  128, KiB(1024),    4, "AMD Custom GPU 0405 (simulated)", RDNA2)
-#define CARD_gfx1034 CARD( 16, 2815, 1124,   64, KiB(1024),    4, "AMD Radeon RX 6500 XT (simulated)", RDNA2)
-#define CARD_gfx1035 CARD( 12, 2400, 2400,  128, KiB(2048),    4, "AMD Radeon 680M (simulated)", RDNA2)
-#define CARD_gfx1036 CARD(  2, 2200, 2600,  128, KiB(256),     4, "AMD Radeon Graphics (simulated)", RDNA2)
-#define CARD_gfx1100 CARD( 96, 2500, 1250,  384, KiB(6144),   16, "AMD Radeon RX 7900 XTX (simulated)", RDNA3_BIG)
-#define CARD_gfx1101 CARD( 60, 2430, 1219,  256, KiB(4096),   16, "AMD Radeon RX 7800 XT (simulated)", RDNA3_BIG)
-#define CARD_gfx1102 CARD( 32, 2655, 1124,  128, KiB(2048),    8, "AMD Radeon RX 7600 (simulated)", RDNA3)
-#define CARD_gfx1103 CARD( 12, 2700, 2800,  128, KiB(2048),    4, "AMD Radeon 780M (simulated)", RDNA3)
-#define CARD_gfx1150 CARD( 16, 2900, 2800,  128, KiB(2048),    4, "AMD Radeon 890M (simulated)", RDNA3)
-#define CARD_gfx1151 CARD( 40, 2900, 2000,  256, KiB(2048),   16, "AMD Radeon 8060S (simulated)", RDNA3_BIG)
-#define CARD_gfx1152 CARD(  8, 3000, 2800,  128, KiB(1024),    4, "AMD Radeon 860M (simulated)", RDNA3)
-#define CARD_gfx1153 CARD(  4, 2800, 2800,  128, KiB(1024),    4, "AMD Radeon 840M (simulated)", RDNA3)
-#define CARD_gfx1200 CARD( 32, 3320, 1258,  128, KiB(4096),   16, "AMD Radeon RX 9060 XT (simulated)", RDNA3_BIG)
-#define CARD_gfx1201 CARD( 64, 2970, 1258,  256, KiB(8192),   16, "AMD Radeon RX 9070 XT (simulated)", RDNA3_BIG)
-#define CARD_gfx1250 CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct gfx1250 (simulated)", CDNA5, .lds_nbytes = KiB(320))
+/*                        CUs   MHz   mem   bus  L2           GiB product */
+#define CARD_gfx900  CARD( 64, 1500,  945, 2048, KiB(4096),    8, "AMD Radeon Instinct MI25 (simulated)")
+#define CARD_gfx902  CARD( 11, 1250, 1200,  128, KiB(1024),    4, "AMD Radeon Vega 11 (simulated)")
+#define CARD_gfx904  CARD( 20, 1300,  700, 1024, KiB(2048),    4, "AMD Radeon Pro Vega 20 (simulated)")
+#define CARD_gfx906  CARD( 60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)")
+#define CARD_gfx908  CARD(120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)")
+#define CARD_gfx909  CARD(  3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)")
+#define CARD_gfx90a  CARD(104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)")
+#define CARD_gfx90c  CARD(  8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)")
+#define CARD_gfx942  CARD(304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)")
+#define CARD_gfx950  CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)")
+#define CARD_gfx1010 CARD( 40, 1905,  875,  256, KiB(4096),    8, "AMD Radeon RX 5700 XT (simulated)")
+#define CARD_gfx1011 CARD( 40, 1450, 1000, 2048, KiB(4096),    8, "AMD Radeon Pro V520 (simulated)")
+#define CARD_gfx1012 CARD( 22, 1845,  875,  128, KiB(2048),    4, "AMD Radeon RX 5500 XT (simulated)")
+#define CARD_gfx1013 CARD( 24, 1500,  875,  256, KiB(4096),    4, "AMD BC-250 (simulated)")
+#define CARD_gfx1030 CARD( 80, 2310, 1000,  256, KiB(4096),   16, "AMD Radeon RX 6900 XT (simulated)")
+#define CARD_gfx1031 CARD( 40, 2581, 1000,  192, KiB(3072),   12, "AMD Radeon RX 6700 XT (simulated)")
+#define CARD_gfx1032 CARD( 32, 2589, 1000,  128, KiB(2048),    8, "AMD Radeon RX 6600 XT (simulated)")
+#define CARD_gfx1033 CARD(  8, 1600, 1375,  128, KiB(1024),    4, "AMD Custom GPU 0405 (simulated)")
+#define CARD_gfx1034 CARD( 16, 2815, 1124,   64, KiB(1024),    4, "AMD Radeon RX 6500 XT (simulated)")
+#define CARD_gfx1035 CARD( 12, 2400, 2400,  128, KiB(2048),    4, "AMD Radeon 680M (simulated)")
+#define CARD_gfx1036 CARD(  2, 2200, 2600,  128, KiB(256),     4, "AMD Radeon Graphics (simulated)")
+#define CARD_gfx1100 CARD( 96, 2500, 1250,  384, KiB(6144),   16, "AMD Radeon RX 7900 XTX (simulated)")
+#define CARD_gfx1101 CARD( 60, 2430, 1219,  256, KiB(4096),   16, "AMD Radeon RX 7800 XT (simulated)")
+#define CARD_gfx1102 CARD( 32, 2655, 1124,  128, KiB(2048),    8, "AMD Radeon RX 7600 (simulated)")
+#define CARD_gfx1103 CARD( 12, 2700, 2800,  128, KiB(2048),    4, "AMD Radeon 780M (simulated)")
+#define CARD_gfx1150 CARD( 16, 2900, 2800,  128, KiB(2048),    4, "AMD Radeon 890M (simulated)")
+#define CARD_gfx1151 CARD( 40, 2900, 2000,  256, KiB(2048),   16, "AMD Radeon 8060S (simulated)")
+#define CARD_gfx1152 CARD(  8, 3000, 2800,  128, KiB(1024),    4, "AMD Radeon 860M (simulated)")
+#define CARD_gfx1153 CARD(  4, 2800, 2800,  128, KiB(1024),    4, "AMD Radeon 840M (simulated)")
+#define CARD_gfx1200 CARD( 32, 3320, 1258,  128, KiB(4096),   16, "AMD Radeon RX 9060 XT (simulated)")
+#define CARD_gfx1201 CARD( 64, 2970, 1258,  256, KiB(8192),   16, "AMD Radeon RX 9070 XT (simulated)")
+#define CARD_gfx1250 CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct gfx1250 (simulated)")
 #define CARD_gfx1251 NO_CARD
 
+/* AGPRs came with CDNA, one file for both kinds of registers and packed
+ * work-item IDs with CDNA 2, flat scratch by the architecture with CDNA 3; RDNA
+ * has the last two from gfx11 on. CDNA 2 alone drops fine-grained atomics. A
+ * wave of 64 lanes takes each register of a file for 32 twice. */
 static const struct sim_target targets[] = {
-#define X(gfx, mach_, maj, min, step, generic_, sramecc, xnack, wave, ...)                    \
+#define X(gfx, mach_, maj, min, step, generic_, sramecc, xnack, wave, dot4, cdna, wmma, pk32, \
+          bf16, vgprs, granule, waves, simds, lds)                                            \
     {.name = #gfx, .generic = sizeof(generic_) > 1 ? generic_ : NULL, .mach = mach_,          \
      .major = maj, .minor = min, .stepping = step, .has_sramecc = sramecc,                    \
-     .has_xnack = xnack, .default_wave = wave, CARD_##gfx},
+     .has_xnack = xnack, .default_wave = wave, .accum_vgprs = cdna >= 1,                      \
+     .unified_vgprs = cdna >= 2, .drops_fine_atomics = cdna == 2,                             \
+     .packed_work_item_ids = cdna >= 2 || maj >= 11,                                          \
+     .architected_flat_scratch = cdna >= 3 || maj >= 11, .vgprs_per_simd = vgprs,             \
+     .vgpr_granule32 = granule, .vgpr_granule64 = wave == 64 ? granule : granule / 2,         \
+     .max_waves_per_simd = waves, .simds_per_cu = simds, .lds_nbytes = KiB(lds), CARD_##gfx},
     KPK_PROCESSOR_TABLE(X)
 #undef X
 };
