@@ -71,7 +71,6 @@ struct comparison {
     float *logits;
     size_t lines, tokens;             /* compared */
     size_t same_lines, same, near_by; /* of them */
-    double farthest;                  /* largest difference that passed */
 };
 
 /* The answers of a run, which are for places from `place` on. */

@@ -20,7 +20,6 @@ struct ihipModuleSymbol_t {
     struct ihipModuleSymbol_t *next;
     struct loaded *loaded;
     const struct sim_kernel *kernel;
-    int carveout;
 };
 
 /* Loads an image of any accepted form for one device. */

@@ -239,7 +239,6 @@ struct insn {
                                                   the destination's last */
     struct dpp dpp;
     uint8_t cbsz, abid, blgp, byte_sel, bitop3, index_key;
-    uint8_t matrix_fmt[2];
     uint8_t sdwa_sel[3]; /* enum sdwa_sel: destination, src0, src1 */
     unsigned nop_sel;    /* entries of op_sel in the text */
     uint8_t dmask;       /* image components, a bit for each */

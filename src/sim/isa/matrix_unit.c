@@ -57,18 +57,6 @@ float sim_format_f32(const struct wave *w, enum matrix_format format,
     }
 }
 
-int32_t sim_format_i32(enum matrix_format format, uint64_t bits)
-{
-    switch (format) {
-    case FMT_I8:
-        return (int32_t)(bits << 24) >> 24;
-    case FMT_I4:
-        return (int32_t)(bits << 28) >> 28;
-    default:
-        return (int32_t)bits;
-    }
-}
-
 /* ---- whole operands ---- */
 
 /* Reads element `index` from every lane. */

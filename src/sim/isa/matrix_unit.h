@@ -34,10 +34,9 @@ unsigned sim_format_bits(enum matrix_format format);
 uint64_t sim_tuple_element(struct wave *w, const struct operand *o,
                            unsigned lane, unsigned index, unsigned bits);
 
-/* An element as the number that it stands for (integers too). */
+/* An element of a floating-point format as the number that it stands for. */
 float sim_format_f32(const struct wave *w, enum matrix_format format,
                      uint64_t bits);
-int32_t sim_format_i32(enum matrix_format format, uint64_t bits);
 
 /* ---- whole operands ----
  *
