@@ -60,7 +60,8 @@ uint32_t width_of(const struct sizes *s, enum value value)
     }
 }
 
-uint32_t heads_width(const struct sizes *s)
+/* Numbers of a token's Q, K and V together. */
+static uint32_t heads_width(const struct sizes *s)
 {
     return (s->heads + 2 * s->kv_heads) * s->head;
 }

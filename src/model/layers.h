@@ -8,8 +8,6 @@ extern const struct step layer_steps[NSTEPS];
 
 /* Numbers of a token's value. */
 uint32_t width_of(const struct sizes *s, enum value value);
-/* Numbers of a token's Q, K and V together. */
-uint32_t heads_width(const struct sizes *s);
 
 /* Keys that a group's last token may see. */
 uint32_t keys_of(const struct group *g);

@@ -140,7 +140,7 @@ void sim_bounds_of(const struct sim_card *card, const struct sim_stats *s,
     out->dies_percent = dies_percent(card, k);
 }
 
-const char *sim_pipe_name(enum sim_pipe pipe)
+static const char *pipe_name(enum sim_pipe pipe)
 {
     static const char *const names[] = {
 #define X(name, word) word,
@@ -172,7 +172,7 @@ static void print_pipes(const struct sim_bounds *b)
         done[best] = true;
         if (b->ns[best] > 0)
             fprintf(stderr, "%s%s %.0f %%", n ? ", " : "  ",
-                    sim_pipe_name((enum sim_pipe)best),
+                    pipe_name((enum sim_pipe)best),
                     percent(b->ns[best], b->ns[b->largest]));
     }
     fputc('\n', stderr);
@@ -269,7 +269,7 @@ void sim_bounds_print(const char *kernel, const char *processor,
             "%s%s\n",
             kernel ? kernel : "?", processor, card->name,
             b.ns[b.largest] / 1000, b.ns[b.largest] > 0 ? "the " : "nothing",
-            b.ns[b.largest] > 0 ? sim_pipe_name(b.largest) : "");
+            b.ns[b.largest] > 0 ? pipe_name(b.largest) : "");
     print_pipes(&b);
     print_alus(&s->work);
     print_memory(s, &b);

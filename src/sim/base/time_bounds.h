@@ -40,8 +40,6 @@ struct sim_bounds {
                                dealt evenly, of what it has; 100 at best */
 };
 
-const char *sim_pipe_name(enum sim_pipe pipe);
-
 /*
  * Computes the bounds of a launch from its counters. With `large_grid` all of
  * the card's compute units share the work, however few groups the launch has,

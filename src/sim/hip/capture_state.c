@@ -213,6 +213,12 @@ static hipError_t forbid(bool (*minds)(const struct capture *,
     return error;
 }
 
+/* UNSAFE in functions.def */
+static hipError_t forbid_unsafe(void)
+{
+    return forbid(minds_unsafe, true, hipErrorStreamCaptureUnsupported);
+}
+
 hipError_t capture_refuses(const char *function)
 {
     const unsigned refusal = none_goes_on()
@@ -221,7 +227,7 @@ hipError_t capture_refuses(const char *function)
     hipError_t error = hipSuccess;
 
     if (refusal & REFUSES_UNSAFE)
-        error = capture_forbids_unsafe();
+        error = forbid_unsafe();
     if (error == hipSuccess && (refusal & REFUSES_SETTING))
         error = forbid(minds_setting, false, hipErrorStreamCaptureUnsupported);
     if (refusal & REFUSES_BLOCKING)
@@ -243,8 +249,7 @@ hipError_t capture_forbids_wait(struct queue *q)
 {
     if (q->is_null || process.release == 5)
         return hipSuccess;
-    return capture_is_active(q) ? capture_forbids_queue(q)
-                                : capture_forbids_unsafe();
+    return capture_is_active(q) ? capture_forbids_queue(q) : forbid_unsafe();
 }
 
 /* With the lock held: a capture that the default stream would wait for. */
@@ -287,11 +292,6 @@ hipError_t capture_forbids_pool(const struct queue *q)
                : hipSuccess;
 }
 
-hipError_t capture_forbids_unsafe(void)
-{
-    return forbid(minds_unsafe, true, hipErrorStreamCaptureUnsupported);
-}
-
 /* HIP 6 minds that the event's stream is captured, HIP 7 that the event is. */
 hipError_t capture_forbids_event(const struct captured *event, struct queue *q,
                                  bool waits)
@@ -312,5 +312,5 @@ hipError_t capture_forbids_event(const struct captured *event, struct queue *q,
     pthread_mutex_unlock(&lock);
     if (error == hipSuccess && process.release == 6)
         return waits && q ? capture_forbids_wait(q) : hipSuccess;
-    return error == hipSuccess ? capture_forbids_unsafe() : error;
+    return error == hipSuccess ? forbid_unsafe() : error;
 }

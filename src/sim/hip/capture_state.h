@@ -61,7 +61,6 @@ hipError_t capture_forbids_wait(struct queue *queue);  /* for this stream */
  * captured. */
 hipError_t capture_forbids_callback(const struct queue *queue);
 hipError_t capture_forbids_pool(const struct queue *queue);
-hipError_t capture_forbids_unsafe(void); /* UNSAFE in functions.def */
 /* Asking or waiting for an event, that was last recorded on this queue (NULL:
  * on none yet). */
 hipError_t capture_forbids_event(const struct captured *event,

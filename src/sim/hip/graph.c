@@ -107,7 +107,7 @@ hipError_t graph_node_set_kernel(struct kernel_node *k,
     return hipSuccess;
 }
 
-void graph_node_free_work(hipGraphNode_t node)
+static void free_work(hipGraphNode_t node)
 {
     if (node->type == NODE_KERNEL)
         kernel_node_free(&node->u.kernel);
@@ -261,7 +261,7 @@ static hipGraphNode_t new_node(hipGraph_t graph, enum node_type type)
 static void free_node(hipGraphNode_t node)
 {
     handle_remove(node, HANDLE_NODE);
-    graph_node_free_work(node);
+    free_work(node);
     free(node->deps);
     free(node);
 }

@@ -147,6 +147,5 @@ hipError_t graph_node_set_batch(hipGraphNode_t node,
 /* Copies the work (union u) of another node of the same type. */
 hipError_t graph_node_copy_work(hipGraphNode_t to,
                                 const struct hipGraphNode *from);
-void graph_node_free_work(hipGraphNode_t node);
 
 #endif

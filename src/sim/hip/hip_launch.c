@@ -12,7 +12,8 @@
 #include "process_state.h"
 #include "stream_queue.h"
 
-hipError_t launch_submit(const struct launch *l, struct queue *q)
+/* Copies the arguments and gives the dispatch to the queue. */
+static hipError_t submit(const struct launch *l, struct queue *q)
 {
     return capture_is_active(q) ? capture_launch(q, l) : launch_now(l, q);
 }
@@ -22,7 +23,7 @@ hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
 {
     hipError_t error = launch_check_blocks(l, blocks, q);
 
-    return error == hipSuccess ? launch_submit(l, q) : error;
+    return error == hipSuccess ? submit(l, q) : error;
 }
 
 /* ---- module launches ---------------------------------------------------- */
@@ -120,7 +121,7 @@ static hipError_t launch_items(struct launch *l, hipStream_t stream)
     if (error == hipSuccess)
         error = fit_blocks(l);
     if (error == hipSuccess)
-        error = launch_submit(l, q);
+        error = submit(l, q);
     queue_unref(q);
     return error;
 }

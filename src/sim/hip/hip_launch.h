@@ -4,8 +4,6 @@
 
 #include "kernel_op.h"
 
-/* Copies the arguments and gives the dispatch to the queue. */
-hipError_t launch_submit(const struct launch *l, struct queue *queue);
 /* Checks a grid in blocks, and launches. */
 hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
                          struct queue *queue);

@@ -59,6 +59,39 @@ static void check_deadlock(struct wave *w)
                         g->named[waiting->joined].members);
 }
 
+static void wake(struct group *g, bool split)
+{
+    for (unsigned i = 0; i < g->nwaves; i++) {
+        struct wave *w = &g->waves[i];
+
+        if (w->state == WAVE_AT_BARRIER && !w->waits_for_joined &&
+            w->split_barrier == split) {
+            w->state = WAVE_RUNS;
+            w->split_barrier = false;
+        }
+    }
+}
+
+/* Wakes the waves of a group whose barrier is complete. */
+static void wake_if_complete(struct group *g)
+{
+    unsigned here = g->nwaves - g->nended;
+
+    if (here == 0)
+        return;
+    if (g->barrier_waiting == here) {
+        g->barrier_waiting = 0;
+        sim_lds_new_epoch(g);
+        wake(g, false);
+    }
+    if (g->barrier_signals == here) {
+        g->barrier_signals = 0;
+        g->barrier_phase++;
+        sim_lds_new_epoch(g);
+        wake(g, true);
+    }
+}
+
 void sim_wave_end(struct wave *w)
 {
     struct group *g = w->group;
@@ -75,7 +108,7 @@ void sim_wave_end(struct wave *w)
             break;
         }
     if (!g->faulted)
-        sim_barrier_update(g);
+        wake_if_complete(g);
 }
 
 static void note_absent_lanes(struct wave *w)
@@ -123,7 +156,7 @@ void sim_barrier(struct wave *w)
             break;
         }
     if (!g->faulted)
-        sim_barrier_update(g);
+        wake_if_complete(g);
 }
 
 static bool known_barrier(struct wave *w, int32_t id)
@@ -221,7 +254,7 @@ void sim_barrier_signal(struct wave *w, int32_t id, bool is_first)
     note_absent_lanes(w);
     w->barrier_phase = g->barrier_phase;
     g->barrier_signals++;
-    sim_barrier_update(g);
+    wake_if_complete(g);
 }
 
 void sim_barrier_wait(struct wave *w, int32_t id)
@@ -236,36 +269,4 @@ void sim_barrier_wait(struct wave *w, int32_t id)
         return;
     w->state = WAVE_AT_BARRIER;
     w->split_barrier = true;
-}
-
-static void wake(struct group *g, bool split)
-{
-    for (unsigned i = 0; i < g->nwaves; i++) {
-        struct wave *w = &g->waves[i];
-
-        if (w->state == WAVE_AT_BARRIER && !w->waits_for_joined &&
-            w->split_barrier == split) {
-            w->state = WAVE_RUNS;
-            w->split_barrier = false;
-        }
-    }
-}
-
-void sim_barrier_update(struct group *g)
-{
-    unsigned here = g->nwaves - g->nended;
-
-    if (here == 0)
-        return;
-    if (g->barrier_waiting == here) {
-        g->barrier_waiting = 0;
-        sim_lds_new_epoch(g);
-        wake(g, false);
-    }
-    if (g->barrier_signals == here) {
-        g->barrier_signals = 0;
-        g->barrier_phase++;
-        sim_lds_new_epoch(g);
-        wake(g, true);
-    }
 }

@@ -15,7 +15,5 @@ void sim_barrier_signal_named(struct wave *w, int32_t id, unsigned members,
 void sim_wave_end(struct wave *w);
 /* After an instruction, while lanes are known that missed a barrier. */
 void sim_barrier_check_absent(struct wave *w, const struct insn *in);
-/* Wakes the waves of a group whose barrier is complete. */
-void sim_barrier_update(struct group *g);
 
 #endif

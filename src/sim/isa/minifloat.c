@@ -1,8 +1,8 @@
 /* minifloat.c - formats of 4, 6 and 8 bits */
 #include "minifloat.h"
 
-const struct minifloat sim_fp8_fnuz = {8, 3, 8, SPECIALS_FNUZ};
-const struct minifloat sim_bf8_fnuz = {8, 2, 16, SPECIALS_FNUZ};
+static const struct minifloat fp8_fnuz = {8, 3, 8, SPECIALS_FNUZ};
+static const struct minifloat bf8_fnuz = {8, 2, 16, SPECIALS_FNUZ};
 const struct minifloat sim_fp8_ocp = {8, 3, 7, SPECIALS_NAN};
 const struct minifloat sim_bf8_ocp = {8, 2, 15, SPECIALS_IEEE};
 const struct minifloat sim_fp6 = {6, 3, 1, SPECIALS_NONE};
@@ -16,12 +16,12 @@ static bool has_fnuz(const struct sim_target *target)
 
 const struct minifloat *sim_fp8(const struct sim_target *target)
 {
-    return has_fnuz(target) ? &sim_fp8_fnuz : &sim_fp8_ocp;
+    return has_fnuz(target) ? &fp8_fnuz : &sim_fp8_ocp;
 }
 
 const struct minifloat *sim_bf8(const struct sim_target *target)
 {
-    return has_fnuz(target) ? &sim_bf8_fnuz : &sim_bf8_ocp;
+    return has_fnuz(target) ? &bf8_fnuz : &sim_bf8_ocp;
 }
 
 float sim_minifloat_decode(const struct minifloat *m, uint32_t code)

@@ -24,8 +24,8 @@ struct minifloat {
     uint8_t specials; /* enum minifloat_specials */
 };
 
-extern const struct minifloat sim_fp8_fnuz, sim_bf8_fnuz, sim_fp8_ocp,
-    sim_bf8_ocp, sim_fp6, sim_bf6, sim_fp4;
+extern const struct minifloat sim_fp8_ocp, sim_bf8_ocp, sim_fp6, sim_bf6,
+    sim_fp4;
 
 /* The kind that a target has. */
 const struct minifloat *sim_fp8(const struct sim_target *target);
