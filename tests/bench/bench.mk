@@ -87,7 +87,7 @@ bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulat
 BOUNDS_BENCH  := $(H)/bench-bounds
 BOUNDS_TABLE  := tests/bench/sim/bounds.csv
 BOUNDS_SOURCES := tests/bench/sim/bounds_bench.c tests/bench/sim/bounds_launch.c \
-                  tests/bench/gpu/args.c tests/bench/gpu/shapes_launch.c
+                  tests/bench/gpu/bench_launch.c tests/bench/gpu/shapes_launch.c
 $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h src/sim/*/*.h) \
   $(addprefix $(H)/obj/src/sim/base/,time_bounds.o cards.o processor.o) $(H)/libkpack.a
 	@mkdir -p $(@D)

@@ -66,4 +66,10 @@ struct cuda_api {
 
 extern struct cuda_api cuda;
 
+/* Fills the table; ends the program without a driver. */
+void bench_bind_cuda(void);
+/* Ends the program if a call has failed. */
+void bench_check(CUresult result, const char *what);
+#define BENCH_CHECK(call) bench_check((call), #call)
+
 #endif

@@ -3,7 +3,6 @@
 #include "bench_cuda.h"
 #include "shapes.h"
 
-#include <dlfcn.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,41 +11,8 @@
 #define CHECK BENCH_CHECK
 #define MAX_RUNS 50
 
-struct cuda_api cuda;
-
 static CUdeviceptr held[64]; /* the current row's memory */
 static size_t nheld;
-
-void bench_die(const char *what, const char *why)
-{
-    fprintf(stderr, "bench-gpu: %s: %s\n", what, why);
-    exit(1);
-}
-
-void bench_check(CUresult result, const char *what)
-{
-    const char *name = "unknown error";
-
-    if (result == 0)
-        return;
-    if (cuda.cuGetErrorName)
-        cuda.cuGetErrorName(result, &name);
-    bench_die(what, name);
-}
-
-static void bind_cuda(void)
-{
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-
-    if (!lib)
-        bench_die("no CUDA driver on this machine", dlerror());
-#define BIND(name, exported, args)                                             \
-    *(void **)&cuda.name = dlsym(lib, #exported);                              \
-    if (!cuda.name)                                                            \
-        bench_die(#exported, "not in libcuda.so.1");
-    CUDA_TABLE(BIND)
-#undef BIND
-}
 
 size_t bench_size(enum bench_type type)
 {
@@ -72,16 +38,6 @@ uint64_t bench_upload(const void *data, size_t nbytes)
 
     CHECK(cuda.cuMemcpyHtoD(p, data, nbytes));
     return p;
-}
-
-uint32_t bench_next_random(void)
-{
-    static uint64_t state = 88172645463325252u;
-
-    state ^= state << 13; /* Marsaglia's xorshift64 */
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 32);
 }
 
 /* Uploads `nbytes` of pattern and repeats it up to `total`. */
@@ -311,7 +267,7 @@ int main(int argc, char **argv)
                         "       bench-gpu list TABLE.csv\n");
         return 2;
     }
-    bind_cuda();
+    bench_bind_cuda();
     CHECK(cuda.cuInit(0));
     CHECK(cuda.cuDeviceGet(&device, 0));
     CHECK(cuda.cuDeviceGetName(name, sizeof(name), device));

@@ -13,19 +13,10 @@
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
 
+#include "bench_launch.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-#define BENCH_MAX_ARGS 40
-
-struct bench_launch {
-    unsigned grid[3], block[3];
-    unsigned shared_nbytes;
-    uint64_t args[BENCH_MAX_ARGS]; /* each in the low bytes of its slot */
-    unsigned nargs;
-    double nbytes; /* bytes to be read and written */
-    double nops;   /* arithmetic operations; 0: bound by memory */
-};
 
 struct bench_row {
     const char *module, *symbol;
@@ -64,18 +55,6 @@ uint64_t bench_upload(const void *data, size_t nbytes);
 /* Random bytes, each masked: for packed formats. `f16_at` >= 0 puts a small
  * f16 number at that offset of each block of `block` bytes (twice if 2). */
 uint64_t bench_blocks(size_t nblocks, size_t block, int f16_at, int nf16);
-
-/* A random number, the same ones in each run. */
-uint32_t bench_next_random(void);
-
-/* Says what went wrong, and ends the program. */
-void bench_die(const char *what, const char *why) __attribute__((noreturn));
-void bench_check(int result, const char *what);
-#define BENCH_CHECK(call) bench_check((call), #call)
-
-/* Adds an argument of 4 or 8 bytes, or a float. */
-void bench_arg(struct bench_launch *launch, uint64_t value);
-void bench_arg_f32(struct bench_launch *launch, float value);
 
 /* The tables, one a family; each ends with a row whose symbol is NULL. */
 extern const struct bench_row bench_elementwise[];

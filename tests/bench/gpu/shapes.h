@@ -8,7 +8,10 @@
 #ifndef BENCH_GPU_SHAPES_H
 #define BENCH_GPU_SHAPES_H
 
-#include "gpu_bench.h"
+#include "bench_launch.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 #define SHAPE_MAX_SIZES 6
 

@@ -9,7 +9,7 @@
  * filled. Where its column `alone` is filled, the launch has the card to
  * itself, and compute units without a workgroup are idle.
  */
-#include "bounds.h"
+#include "bounds_launch.h"
 #include "sim/base/cards.h"
 #include "sim/base/config.h"
 #include "sim/base/processor.h"
@@ -36,12 +36,6 @@ static struct {
 
 static kpk_instance *gpu;
 
-void bench_die(const char *what, const char *why)
-{
-    fprintf(stderr, "bench-bounds: %s: %s\n", what, why);
-    exit(1);
-}
-
 static void check(kpk_status status)
 {
     if (status != KPK_OK)
@@ -53,16 +47,6 @@ static void check(kpk_status status)
 enum { MOST_BUFFERS = 32, PATTERN = 1 << 16 };
 static void *buffers[MOST_BUFFERS];
 static unsigned nbuffers;
-
-uint32_t bench_next_random(void)
-{
-    static uint64_t state = 88172645463325252u;
-
-    state ^= state << 13; /* Marsaglia's xorshift64 */
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 32);
-}
 
 /* Numbers that every float type can hold, as scales of blocks too. */
 uint64_t shape_memory(uint64_t nbytes)

@@ -2,7 +2,7 @@
  *
  * Launched as candle's hosts do, at shapes of tests/bench/sim/bounds.csv.
  */
-#include "bounds.h"
+#include "bounds_launch.h"
 
 #include "../../../kernels/host/attention_args.h"
 #include "base/gguf_formats.h"

@@ -1,6 +1,6 @@
-/* bounds.h - launches that shapes_launch.c has no family for */
-#ifndef BENCH_SIM_BOUNDS_H
-#define BENCH_SIM_BOUNDS_H
+/* bounds_launch.h - launches that shapes_launch.c has no family for */
+#ifndef BENCH_SIM_BOUNDS_LAUNCH_H
+#define BENCH_SIM_BOUNDS_LAUNCH_H
 
 #include "../gpu/shapes.h"
 
