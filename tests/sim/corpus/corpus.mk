@@ -22,7 +22,7 @@ $(B)/corpus/%.hsaco: $(CORPUS_SOURCES) $(B)/stamp/device $$(call KPACK_CONSTANTS
 	@echo "  HIPCC corpus $*"
 	@$(KPACK_DEVICE_CXX) $(filter-out -O3,$(KPACK_HIPFLAGS)) $(CORPUS_FLAGS) -$(subst w64,,$(*F)) $(KPACK_DEVICE_FLAGS) \
 	  --offload-arch=$(*D) -mcode-object-version=$(call KPACK_COV,$(*D)) \
-	  $(call corpus_flags,$(*D),$(*F)) -o $@ tests/sim/corpus/corpus.hip
+	  $(call corpus_flags,$(*D),$(*F)) -o $@ tests/sim/corpus/device_code.hip
 
 # The reference is what this compiler makes of the same text for the CPU.
 $(CORPUS_TEST).bin: $(CORPUS_SOURCES) $(SIM_LIB) $(SIM_LINKS) $(H)/stamp/sim

@@ -1,4 +1,4 @@
-/* corpus.hip - all device code of the corpus, one code object per target */
+/* device_code.hip - all code of the corpus for devices, an object per target */
 #include "bits.h"
 #include "builtins.h"
 #include "control.h"
