@@ -1,4 +1,5 @@
 /* gguf_numbers.c - GGUF blocks to numbers, and chosen rows: exact */
+#include "gguf_numbers.h"
 #include "gguf_product.h"
 
 #include <math.h>

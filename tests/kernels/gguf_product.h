@@ -1,6 +1,5 @@
 /* gguf_product.h - what the tests of GGUF kernels share: data, and rows of
- * dequantize_block_, get_rows_, quantize_q8_1 and of the products with one to
- * eight columns */
+ * quantize_q8_1 and of the products with one to eight columns */
 #ifndef GGUF_PRODUCT_H
 #define GGUF_PRODUCT_H
 
@@ -20,28 +19,6 @@ const void *device_blocks(struct kt *t, enum gguf_id id, size_t nblocks,
 
 /* Reports a value beyond its bound, the first few of a row. */
 void check_near(struct kt *t, size_t i, double got, double want, double bound);
-
-/* ---- numbers (gguf_numbers.c) ---- */
-
-/* how callers launch it, and what the third argument counts */
-struct dequantize_shape {
-    enum gguf_id id;
-    unsigned elems, threads; /* of a workgroup */
-    size_t unit;             /* elements; 0: no third argument */
-};
-
-struct rows_shape {
-    enum gguf_id id;
-    unsigned threads;
-    size_t per_group; /* columns to a workgroup as launched */
-};
-
-/* rows: dequantize_block_* to row->a; get_rows_*; get_rows_* of numbers */
-void run_dequantize(struct kt *t, const struct kt_row *row);
-void run_get_rows(struct kt *t, const struct kt_row *row);
-void run_get_float_rows(struct kt *t, const struct kt_row *row);
-
-/* ---- products ---- */
 
 struct product {
     enum gguf_id id;

@@ -6,6 +6,7 @@
  * each addition, since matrix units may cut off where they add.
  */
 #include "ggml/ggml_test.h"
+#include "gguf_numbers.h"
 #include "gguf_product.h"
 
 #include <math.h>

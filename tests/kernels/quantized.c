@@ -7,6 +7,7 @@
  * may be touched by it.
  */
 #include "float_weights.h"
+#include "gguf_numbers.h"
 #include "gguf_product.h"
 
 #include "../../kernels/include/quantized/few_columns.h"
