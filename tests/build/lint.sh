@@ -74,7 +74,7 @@ refuse "a folder without a row" 'no row tests/none' python3 -B tests/build/sente
 
 rm -r "$WORK/tree"
 mkdir "$WORK/tree"
-find include src gen kernels tests/sim -name '*.[ch]' -o -name '*.cc' -o -name '*.hip' | tar -cf - -T - | tar -xf - -C "$WORK/tree"
+find include src gen kernels tests -name '*.[ch]' -o -name '*.cc' -o -name '*.hip' | tar -cf - -T - | tar -xf - -C "$WORK/tree"
 refuse_include() { # file included words: a tree whose file includes another one
     printf '#include "%s"\n' "$2" >>"$WORK/tree/$1"
     refuse "$2 in $1" "$3" python3 -B tests/build/rooms.py "$WORK/tree"

@@ -5,11 +5,12 @@ usage: rooms.py [TREE]
 
 ROOMS has a row for each room, a folder of sources: the other rooms whose files
 it may include. Inside and across rooms no includes go in a circle. A unit is
-NAME.c with NAME.h, so a.h -> b.h is a circle if b.c includes a.h. Prints each
-include against the table and each circle, with file and line. So that includes
-tell who uses whom, a header declares functions of its own NAME.c alone; LISTS
-has the exceptions. In the rooms PORTABLE only *_posix.c, *_windows.c and the
-headers SYSTEM include what POSIX or Windows alone has, or ask for Windows.
+NAME.c, NAME.cc or NAME.hip with NAME.h, so a.h -> b.h is a circle if b.c
+includes a.h. Prints each include against the table and each circle, with file
+and line. So that includes tell who uses whom, a header declares functions of
+its own NAME.c alone; LISTS has the exceptions. In the rooms PORTABLE only
+*_posix.c, *_windows.c and the headers SYSTEM include what POSIX or Windows
+alone has, or ask for Windows.
 
 Only #include "..." of files in the tree counts: headers that the build makes
 and headers of the system belong to no room.
@@ -51,14 +52,37 @@ ROOMS = {
     "kernels":           "include src/base kernels/host kernels/include",
 
     "tests":             "",
+    "tests/unit":        "include src src/codec",
+    "tests/import":      "",
+    "tests/kernels":     "include src/base kernels/host kernels/include",
+    "tests/model":       "src/base src/model tests tests/kernels",
+    "tests/build":       "include src/base src/cmd gen/util gen/read gen/pack "
+                         "gen/write gen/report tests tests/import",
+    "tests/fuzz":        "include src src/base src/cmd src/model gen/read "
+                         "gen/pack gen/write tests/unit tests/import "
+                         "tests/model",
+    "tests/asm":         "tests/unit",
+    "tests/attention":   "include",
+    "tests/comm":        "include src kernels/host",
+    "tests/gpu":         "tests/unit",
+    "tests/matrix":      "src/base kernels/include tests/kernels",
+    "tests/ways":        "include tests tests/unit",
     "tests/sim":         "src/sim/base src/sim/isa src/sim/run src/sim/hip tests",
     "tests/sim/programs": "kernels/include",
     "tests/sim/thunk":   "src/sim/base src/sim/thunk",
+    "tests/bench/archive": "src/base",
+    "tests/bench/gpu":   "src/base kernels/include",
+    "tests/bench/launch": "tests tests/unit",
+    "tests/bench/model": "src/model tests/model",
+    "tests/bench/sim":   "src/base src/sim/base src/sim/isa src/sim/hip "
+                         "kernels/host tests/bench/gpu",
+    "tests/bench/table": "include tests/unit",
 }
-# Folders whose files are read; others are only included.
-READ = ("include", "src", "gen", "kernels", "tests/sim")
+# Folders whose files are read.
+READ = ("include", "src", "gen", "kernels", "tests")
 # -I of the builds
-PATHS = ("src", "gen", "include", "kernels/include", "tests")
+PATHS = ("src", "gen", "include", "kernels/include", "tests", "tests/unit",
+         "tests/kernels", "tests/import")
 
 # Rooms whose files compile for every system, but for *_posix.c and *_windows.c,
 # and the headers there that know one.
@@ -69,15 +93,21 @@ OF_A_SYSTEM = re.compile(
     r"dirent|fcntl|fnmatch|elf|windows|io|direct)\.h)>|.*\b(_WIN32)\b)", re.M)
 
 # Headers that declare functions of several files: a library's interface, the
-# commands of a program, what each system has a file for.
+# commands of a program, what each system or each program has a file for, the
+# parts of a test and of what tests are written with.
 LISTS = ("include/kpack.h", "include/kpack/host_code.h",
          "kernels/host/comm_group.h", "src/os.h",
          "src/base/file.h", "src/cmd/cmd.h", "src/cmd/commands.h",
          "src/cmd/os.h", "src/sim/hip/kpk_sim.h",
-         "tests/sim/tests/hip_test.h")
+         "tests/aiter/aiter.h", "tests/bench/gpu/shapes.h",
+         "tests/comm/calls.h", "tests/fuzz/fuzz.h", "tests/fuzz/mutate.h",
+         "tests/install/moving/before.h", "tests/kernels/harness.h",
+         "tests/kernels/fused/fused.h", "tests/kernels/ggml/ggml_test.h",
+         "tests/kernels/reduce/reduce.h", "tests/sim/tests/hip_test.h",
+         "tests/unit/fake_cuda.h", "tests/unit/fake_hip.h")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"')
-UNIT = re.compile(r"\.[ch]$")
+UNIT = re.compile(r"\.(c|cc|h|hip)$")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 # A function's declaration (;) or definition ({) at the beginning of a line.
 FUNCTION = re.compile(
