@@ -335,7 +335,7 @@ static void read_built_devices(char *out, int nbytes)
         return;
     if (fgets(out, nbytes, file))
         out[strcspn(out, "\n")] = '\0';
-    fclose(file);
+    (void)fclose(file);
 }
 
 /* A pack may have code for processors that are not simulated. */
