@@ -56,6 +56,7 @@ ROOMS = {
 
     "tests":             "",
     "tests/sim":         "src/sim/base src/sim/isa src/sim/run src/sim/hip tests",
+    "tests/sim/coverage": "src/base src/sim/base src/sim/isa",
     "tests/sim/programs": "kernels/include",
     "tests/sim/thunk":   "src/sim/base src/sim/thunk",
 }
