@@ -37,6 +37,9 @@ refuse "a wrong code object version" "COV=7" build COV=7
 refuse "a module that is not there" "no such file: kernels/on.hip; modules are: one" build MODULES="one on"
 refuse "a pack with the name of a header" "a header of kpack's own" build PACK=types
 refuse "a module that is named twice" "two sources have one file name" build MODULES="one one"
+refuse "a test that is not written" "no tests/kernels/one.c" plain_make -C "$tree" build/test/kernels/one
+refuse "a model's test without the model's modules" "make build/test/model/test_gguf needs affine" \
+    plain_make -C "$tree" build/test/model/test_gguf
 
 for name in a-b 1a _a a.b; do
     cp "$tree/kernels/one.hip" "$tree/kernels/$name.hip"
