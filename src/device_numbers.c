@@ -103,12 +103,12 @@ static kpk_status no_such_device(int device, const struct counts *counts)
     if (count == 0)
         (void)kpk_i_fail(
             KPK_ERR_NO_DEVICE,
-            "device %d was asked for, but neither HIP (%s) nor CUDA (%s) sees "
-            "a GPU. Of an AMD GPU, check that the amdgpu driver is loaded, "
-            "that this user may open /dev/kfd and /dev/dri/render*, and that "
-            "HIP_VISIBLE_DEVICES does not hide it; of an NVIDIA GPU, that "
+            "no device was found: neither HIP (%s) nor CUDA (%s) sees a GPU. "
+            "For an AMD GPU, check that the amdgpu driver is loaded, that this "
+            "user may open /dev/kfd and /dev/dri/render*, and that "
+            "HIP_VISIBLE_DEVICES does not hide it; for an NVIDIA GPU, that "
             "nvidia-smi lists it",
-            device, *counts->no_hip ? counts->no_hip : kpk_i_hip.path,
+            *counts->no_hip ? counts->no_hip : kpk_i_hip.path,
             *counts->no_cuda ? counts->no_cuda : kpk_i_cuda.path);
     else
         (void)kpk_i_fail(KPK_ERR_NO_DEVICE,

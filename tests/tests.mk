@@ -41,7 +41,8 @@ KERNEL_TESTS   := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
 kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c tests/kernels/$(if $(filter low_bit,$(1)),ggml,$(1))/*.c))
 $(HARNESS) $(foreach m,$(ALL_MODULES),$(call kernel_test,$(m))): $(PACK_HEADER) $(KPACK_HOST_COPIES)
 
-$(H)/test/kernels/%: $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a
+needs_test = $(if $(wildcard tests/kernels/$(1).c),,$(error no tests/kernels/$(1).c))
+$(H)/test/kernels/%: $$(call needs_test,$$*) $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)

@@ -19,10 +19,11 @@ MODEL_PACK    := $(LIB_OBJECTS) $(filter $(MODEL_MODULES:%=$(B)/obj/pack/pack.%.
   $(B)/obj/pack/pack.kpk-%,$(PACK_OBJECTS))
 
 model_lacks := $(filter-out $(PACK),candle) $(filter-out $(MODULES),$(MODEL_MODULES))
+model_goals := $(filter model check-model $(MODEL_PROGRAM) $(H)/test/model/%,$(MAKECMDGOALS))
 ifeq ($(strip $(model_lacks)),)
 MODEL_TESTS := $(patsubst tests/model/%.c,$(H)/test/model/%,$(wildcard tests/model/test_*.c))
-else ifneq ($(filter model check-model,$(MAKECMDGOALS)),)
-$(error make model needs $(MODEL_MODULES) of PACK=candle; PACK and MODULES leave out: $(strip $(model_lacks)))
+else ifneq ($(model_goals),)
+$(error make $(firstword $(model_goals)) needs $(MODEL_MODULES) of PACK=candle; PACK and MODULES leave out: $(strip $(model_lacks)))
 endif
 
 $(MODEL_HEADER): $(MODEL_MODULES:%=$(B)/gen/%.kernels) $(KPACK_GEN) src/model/model.mk

@@ -90,7 +90,7 @@ sed '/^| `sort` |/d' kernels/README.md >"$WORK/gen/page.md"
 refuse "a table of modules without one" "module sort: only in kernels/" \
     pages "$WORK/gen/page.md"
 sed 's/gfx1100 to gfx1103, //' README.md >"$WORK/gen/page.md"
-refuse "a table of GPUs without some" "processor gfx1102: only in target_table.h" \
+refuse "a table of GPUs without some" "made: targets: the sources say another" \
     pages "$WORK/gen/page.md"
 sed 's/`.hipfb`, //' gen/README.md >"$WORK/gen/page.md"
 refuse "a list of endings without one" "ending .hipfb: only in imported.c" \

@@ -37,6 +37,9 @@ refuse "a wrong code object version" "COV=7" build COV=7
 refuse "a module that is not there" "no such file: kernels/on.hip; modules are: one" build MODULES="one on"
 refuse "a pack with the name of a header" "a header of kpack's own" build PACK=types
 refuse "a module that is named twice" "two sources have one file name" build MODULES="one one"
+refuse "a test that is not written" "no tests/kernels/one.c" plain_make -C "$tree" build/test/kernels/one
+refuse "a model's test without the model's modules" "make build/test/model/test_gguf needs affine" \
+    plain_make -C "$tree" build/test/model/test_gguf
 
 for name in a-b 1a _a a.b; do
     cp "$tree/kernels/one.hip" "$tree/kernels/$name.hip"
@@ -66,12 +69,14 @@ check "nothing was compiled so far" test ! -e "$tree/build/hsaco" -a ! -e "$tree
 accepted() {
     plain_make -n -C "$tree" lib ARCHS="$*"
 }
-check "all concrete targets" accepted gfx900 gfx906 gfx908 gfx90a gfx942 \
-    gfx950 gfx1010 gfx1030 gfx1031 gfx1032 gfx1034 gfx1035 gfx1036 gfx1100 \
-    gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx1200 gfx1201 \
-    gfx1250
-check "all generic targets" accepted gfx9-generic gfx9-4-generic \
-    gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic
+targets() { # what grep takes of target_table.h
+    tr -d ' "' <"$ROOT/src/base/target_table.h" |
+        awk -F'[(,)]' '/^X/ { print $2 ~ /_generic$/ ? $7 : $2 }' | grep "$@"
+}
+# shellcheck disable=SC2046 # words
+check "all processors" accepted $(targets -v generic)
+# shellcheck disable=SC2046
+check "all generic targets" accepted $(targets generic)
 check "features" accepted gfx90a:xnack+ gfx90a:sramecc- \
     gfx90a:sramecc+:xnack- gfx9-4-generic:xnack- gfx1010:xnack+
 

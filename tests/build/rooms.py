@@ -68,6 +68,7 @@ ROOMS = {
     "tests/matrix":      "src/base kernels/include tests/kernels",
     "tests/ways":        "include tests tests/unit",
     "tests/sim":         "src/sim/base src/sim/isa src/sim/run src/sim/hip tests",
+    "tests/sim/coverage": "src/base src/sim/base src/sim/isa",
     "tests/sim/programs": "kernels/include",
     "tests/sim/thunk":   "src/sim/base src/sim/thunk",
     "tests/bench/archive": "src/base",

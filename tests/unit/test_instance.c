@@ -256,6 +256,7 @@ static void test_any_device_is_the_first_that_fits(void **state)
     fake->ndevices = 0;
     assert_status(kpk_open(&test_pack, KPK_ANY_DEVICE, &inst),
                   KPK_ERR_NO_DEVICE);
+    assert_message("no device was found: neither HIP (");
     assert_message("sees a GPU");
 }
 

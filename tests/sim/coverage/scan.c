@@ -10,6 +10,7 @@
  * an instruction cannot run.
  */
 #define _GNU_SOURCE /* memmem() */
+#include "base/target_table.h"
 #include "sim/base/bundle_pick.h"
 #include "sim/base/loaded_object.h"
 #include "sim/base/loader.h"
@@ -24,11 +25,10 @@
 #include <string.h>
 
 static const char *const processors[] = {
-    "gfx900",  "gfx902",  "gfx904",  "gfx906",  "gfx908",  "gfx909",  "gfx90a",
-    "gfx90c",  "gfx942",  "gfx950",  "gfx1010", "gfx1011", "gfx1012", "gfx1013",
-    "gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036",
-    "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152",
-    "gfx1153", "gfx1200", "gfx1201", "gfx1250"};
+#define X(name, ...) #name,
+    KPK_PROCESSOR_TABLE(X)
+#undef X
+};
 
 /* An instruction that the simulator cannot run on one processor. */
 struct missing {
@@ -192,7 +192,7 @@ static bool scan_image(const uint8_t *image, size_t n, const char *name)
             char why[256];
             enum sim_bundle_status st;
 
-            if (!device.target)
+            if (!device.target) /* not simulated */
                 continue;
             if (device.target->has_sramecc)
                 device.sramecc = SIM_FEATURE_ON;

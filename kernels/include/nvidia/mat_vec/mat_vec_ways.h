@@ -42,16 +42,23 @@ enum Workers {
     few        /* a few on each multiprocessor: a number of tenths */
 };
 
+/* Sets of formats: bit i is of row i of GGUF_WEIGHTS. */
+#define ROW_OF(name, lower, short, F, ...) row_of_##F,
+enum { GGUF_WEIGHTS(ROW_OF) };
+#undef ROW_OF
 template <class F> constexpr u64 bit_of = 0;
-#define BIT_OF(name, lower, short, F, number, ...)                             \
-    template <> constexpr u64 bit_of<F> = u64(1) << number;
+#define BIT_OF(name, lower, short, F, ...)                                     \
+    template <> constexpr u64 bit_of<F> = u64(1) << row_of_##F;
 GGUF_WEIGHTS(BIT_OF)
 #undef BIT_OF
 template <class... F> constexpr u64 set_of = (bit_of<F> | ...);
 
+#define OF_32(name, lower, short, F, number, elements, ...)                    \
+    | (elements == 32 ? bit_of<F> : 0)
+constexpr u64 of_32 = 0 GGUF_WEIGHTS(OF_32), of_256 = ~of_32;
+#undef OF_32
 constexpr u64 all = ~u64(0), q8 = set_of<Q8_0>, mxfp4 = set_of<MXFP4>;
-constexpr u64 nibbles = set_of<Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, MXFP4>;
-constexpr u64 of_32 = nibbles | q8, of_256 = ~of_32;
+constexpr u64 nibbles = of_32 & ~q8;
 constexpr u64 k = set_of<Q2_K, Q3_K, Q4_K, Q5_K, Q6_K>;
 /* eight rows of these take no longer than to read four columns from LDS */
 constexpr u64 narrow =
