@@ -212,7 +212,8 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
                               7);
         }
     }
-    /* exponent: the biased one of the row's largest element */
+    /* Converts row i from bf16 to f16 in units of unit[i]. `exponent` is the
+     * biased exponent of the row's largest element. */
     DEV_MEMBER void to_f16(u32 i, u32 exponent)
     {
         const u32 e = max_of(exponent, 11u);
@@ -230,9 +231,10 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
 
     /* ---- scores and results ---- */
 
-    /* Two bytes at `at` and two `apart` from there, of two rows or places, the
-     * same 16 elements further, and scales. Loaded for some blocks at once, as
-     * a load takes longer than the work on a block. */
+    /* Codes and scales of a block: low[] has two bytes at `at` and two bytes
+     * Apart further, high[] those of the elements 16 further on. A caller
+     * loads several blocks at once, because a load takes longer than the work
+     * on a block. */
     template <u32 Apart, u32 ScaleApart> struct Raw {
         u32 low[2], high[2], scale[2];
 
@@ -247,7 +249,7 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
                     scale[i] = lds_load_u16(scale_at + i * ScaleApart);
             }
         }
-        /* even elements, odd ones, and the same further on */
+        /* y: even elements, odd elements, then even and odd of high[] */
         DEV_MEMBER void operands(u32 (&y)[4]) const
         {
             const u32 scales =

@@ -111,7 +111,8 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
         w.round(x, p);
         w.add_values(p, lds + half_nbytes);
     }
-    /* Makes this workgroup's tiles: 128 queries of a head and sequence each. */
+    /* Computes this workgroup's tiles of 128 queries of one head and
+     * sequence. */
     static DEV_MEMBER void all(const AttentionArgs &a, u32 lds)
     {
         NO_UNROLL

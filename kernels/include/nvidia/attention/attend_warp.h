@@ -324,8 +324,8 @@ struct AttendRows {
             },
             scale);
     }
-    /* Finishes scores by a mask in memory, and raises m if need be: returns
-     * finish()'s factor. */
+    /* Adds a mask from memory to the scores by finish(), and raises m if the
+     * row's maximum grew. Returns finish()'s factor. */
     DEV_MEMBER f32 weigh(Scores &x, const AttentionArgs &a, u32 b, u32 head,
                          i32 key0)
     {

@@ -99,7 +99,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                        : masks + (at.slot - (u32)others) * nbytes;
         }
     };
-    /* Queries of a sequence and a head from `first` on, and their key span. */
+    /* A tile of queries of one sequence and head, starting at `first`, and the
+     * span of keys that they see. */
     struct Work {
         Sequence s;
         Rows rows;
@@ -407,10 +408,11 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     };
 
     /*
-     * The workgroup's share of the work. Heads go by in sections, whose K and V
-     * the L2 cache holds, and the heads of a section take turns. A head's last
-     * queries come first: if a mask hides keys, they see the most. So every
-     * other round goes through the workgroups backwards.
+     * The workgroup's share of the tiles. Heads are processed in sections, as
+     * many heads as have K and V that fit the L2 cache; within a section, tiles
+     * alternate between heads. A head's last queries come first, because with a
+     * causal mask they see the most keys. Every other round assigns tiles to
+     * workgroups in reverse order, to balance this.
      */
     template <class Role>
     static DEV_MEMBER void each(Role &role, const AttentionArgs &a)

@@ -66,7 +66,8 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
             (place - images * at.by_plane.d) + (c + first) * at.v.x.sc);
         u32 to = lds_to + first * at.pitch + grain * n;
 
-        /* behind the last position: old LDS is multiplied, but not stored */
+        /* Past the last position nothing is copied: stale LDS is multiplied,
+         * and the results are not stored. */
         if (tile.p0 + by >= at.count)
             return;
         if (left >= channels) {

@@ -58,31 +58,32 @@ template <typename T> struct ConvPlan {
         u32 log_m;         /* output channels of a tile */
         u32 log_splits;    /* groups of warps that share a tile's taps */
         u32 log_blocks;    /* rows of channels at a time */
-        u32 width, height; /* the padded image, as far as read */
-        u32 across, down;  /* entries and rows from position to position */
+        u32 width, height; /* the part of the padded image that is read */
+        u32 across, down;  /* entries and rows between adjacent positions */
         u32 entries;       /* in a slab, at most */
         u32 halo;          /* entries from a position's first tap to its last */
-        /* tiles in a row of outputs, 0 for tiles that are not of one row; a
-         * slab then has `segment` entries of each row that a tap reads */
+        /* parts: tiles per row of outputs, or 0 if a tile may span rows. If
+         * not 0, the slab has `segment` entries of each row that a tap reads */
         u32 parts, segment;
-        u32 taps, taps_once; /* most of a part; once: as LDS has room for */
-        u32 down_a_row;      /* entries from a row of taps to the next */
+        u32 taps;                 /* the most that a part has */
+        u32 taps_once;            /* taps whose kernel rows fit LDS at once */
+        u32 down_a_row;           /* entries from a row of taps to the next */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
         u32 plane, count;         /* positions of an image, and of all */
         u32 tiles_o, tiles;
-        u32 lines; /* a kernel's elements come 16 bytes at a time */
-        /* direct: what is multiplied is copied to LDS without a slab, rows of
-         * positions for windows of one tap, else patches. `1 << log_grain`
-         * bytes of it lie side by side. */
+        u32 lines; /* 1: a kernel's elements are copied 16 bytes at a time */
+        /* direct: operands are copied to LDS without a slab: rows of positions
+         * for windows of one tap, else patches. Copies have `1 << log_grain`
+         * contiguous bytes. */
         u32 direct, log_grain;
         /* patches: windows lie in the image and so do their rows, one piece
          * each. Channels and taps are numbered as they lie in the kernel. */
         u32 patches;
         u32 terms; /* if direct: channels, or channels times taps */
         u32 log_kernel_grain;
-        /* ring_at: 0 if the ring lies where a tile's sums are stored, too.
-         * pitch: bytes of a channel's row of positions; of 32 bytes of all
-         * windows */
+        /* ring_at: 0 if the ring shares its LDS with the tile's sums.
+         * pitch: bytes of one channel's row of positions; if patches, of a row
+         * with 32 bytes of each window */
         u32 ring_at, ring_stages, stage_nbytes, pitch;
 
         DEV_MEMBER u32 positions() const
@@ -115,7 +116,7 @@ template <typename T> struct ConvPlan {
         Tile tile[most_turns];
         u32 cost[planners / 32];
 
-        /* the entry of a position, counted from that of position 0 */
+        /* a position's entry, relative to the entry of position 0 */
         DEV_MEMBER u32 entry_of(u32 p) const
         {
             const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
@@ -398,7 +399,7 @@ template <typename T> struct ConvPlan {
     {
         return v & (0 - v);
     }
-    /* the remainder whose outputs take tap 0, and so the most taps */
+    /* the remainder of outputs that use tap 0: they have the most taps */
     static DEV_MEMBER u64 fullest(const Conv &v)
     {
         return (v.stride - v.padding % v.stride) % v.stride;

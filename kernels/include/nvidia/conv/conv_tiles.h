@@ -52,7 +52,8 @@ template <typename T> struct SlabOp {
             return l % 16 * pitch + l / 16 * 16;
         }
     };
-    /* added to the kernel's address for the next positions; see SlabOp<f32> */
+    /* Offset of the kernel's address for the next positions. It is always 0;
+     * SlabOp<f32> hides the 0 from the compiler. */
     static DEV_MEMBER u32 again(const Conv &)
     {
         return 0;
@@ -117,9 +118,9 @@ template <> struct SlabOp<f32> {
         }
     };
     typedef Split Positions;
-    /* 0, but the compiler does not know: so it loads and splits the kernel's
-     * elements again for the next positions. Kept in registers, these elements
-     * would be spilled. */
+    /* 0, which the compiler does not know, so it loads and splits the kernel's
+     * elements again for the next positions. If it kept these elements in
+     * registers, it would spill them. */
     static DEV_MEMBER u32 again(const Conv &v)
     {
         return (u32)v.x.b >> 30;
@@ -356,7 +357,7 @@ template <bool Transposed, typename T> struct ConvTiles {
     }
 };
 
-/* The names of ConvTiles, for ConvRows and ConvSlab. */
+/* Brings the members of the base ConvTiles into ConvRows and ConvSlab. */
 #define CONV_TILES(Transposed)                                                 \
     using Tiles = ConvTiles<Transposed, T>;                                    \
     using typename Tiles::Bits;                                                \

@@ -105,7 +105,7 @@ struct MappedTiles {
 template <class Tiles, class Tile, typename T>
 DEV bool gemm_by(const Gemm<T> &g)
 {
-    /* sectors of memory must not be cut in two by what is in front */
+    /* aligned, so that no copy splits a sector of memory */
     extern __shared__ __attribute__((aligned(128))) u8 lines[];
 
     if (!Tiles::fits(g))
@@ -119,12 +119,12 @@ DEV bool gemm_by(const Gemm<T> &g)
 }
 
 #if KPK_WARPGROUPS
-/* The number of the tile that the launch asks for, in wgmma_shapes.h. */
+/* The tile's number (wgmma_shapes.h), from the launch's LDS size. */
 DEV u32 wgmma_tile_number()
 {
     return KPK_TILE_OF_LDS(dynamic_lds_nbytes());
 }
-/* Whether kernels with B along K, or across, have a tile. */
+/* Whether the tile exists for a B with lines along K, or across K. */
 DEV constexpr bool has_wgmma_tile(u32 b, bool along)
 {
     return b == KPK_B_ANY || (b == KPK_B_ALONG) == along;

@@ -46,7 +46,7 @@ DEV void copy_box_by_one(u32 lds, const TensorMap *map, u32 x, u32 y, u32 z,
 }
 #undef ONE_LANE
 
-/* How an operand's steps come. */
+/* Copies steps of an operand by TMA. */
 template <bool Along, u32 Rows>
 struct MappedOperand : WarpgroupLines<Along, Rows> {
     typedef WarpgroupLines<Along, Rows> L;

@@ -266,7 +266,8 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
             out.put(p.row0 + r, p.col0 + c, sums[0]);
     }
 #if KPK_WARPGROUPS
-    /* Whether results may be stored as pieces, which lie in C or not. */
+    /* Whether results may be stored as 16-byte pieces, each of which lies
+     * wholly inside or wholly outside C. */
     DEV_MEMBER bool takes_pieces(const GemmOut<T> &out) const
     {
         return out.takes_pieces() && g.n % per16<T>::value == 0;

@@ -59,8 +59,8 @@ enum { KPK_B_ANY, KPK_B_ALONG };
     X(64x160x7,   64, 160, 1,  7,  5, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 275, 275, 1900, 2900, 365), (0, KPK_ANY_M, 1, 300, 300, 1720, 2360, 0)) \
     X(64x128x4,   64, 128, 1,  4,  0, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 281, 400, 1825,    0,   0), (0, KPK_ANY_M, 2, 241, 400, 1900,    0, 0)) \
     X(128x128x3, 128, 128, 1,  3,  2, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 370, 475, 3000,    0,   0), (0, KPK_ANY_M, 2, 475, 475, 2200,    0, 0))
-/* of 256 threads, for few rows: gemm_n*_m8. Their columns are rows of C, as
- * in the names. */
+/* of 256 threads, for few rows: gemm_n*_m8. They compute C transposed: a
+ * tile's columns are rows of C, as in the tiles' names. */
 #define KPK_GEMM_TILES_8(X)                                                                                                                        \
     X(few_16x64x9,   64, 16, 2,  9, 0, 0, KPK_B_ANY,    (0,   16, 1, 100, 100, 4320,    0, 0), KPK_NOT_MADE)                                        \
     X(few_16x64x4,   64, 16, 2,  4, 0, 0, KPK_B_ANY,    (0,   16, 2,  85, 165, 2665,    0, 0), KPK_NOT_MADE)
@@ -73,16 +73,17 @@ enum { KPK_GEMM_TILES_64(KPK_TILE_NUMBER) };
 enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) };
 #undef KPK_TILE_NUMBER
 
-/* Bytes of LDS for ragged_tile.h: two steps of 64 of K, of `size` rows of A and
- * of 64 columns of B, more for results, and a number that no tile has. */
+/* Bytes of LDS for ragged_tile.h: two steps of 64 along K, of `size` rows of A
+ * and 64 columns of B; `more` for results; and 128 * 15 bytes, which stand for
+ * a number that no tile has. */
 #define KPK_RAGGED_LDS(size, more) (2 * 128 * ((size) + 64) + (more) + 128 * 15)
 #define KPK_RAGGED_MORE 20480 /* of 64 rows by 256 threads */
 
-/* Bytes of LDS for bf16x3_tile.h: two steps of 64 of K, with three limbs of 2
- * bytes for each number of both operands. */
+/* Bytes of LDS for bf16x3_tile.h: two steps of 64 along K, each number of both
+ * operands as three limbs of 2 bytes. */
 #define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
 
-/* Bytes of LDS that gemm_n*_m8 have of their own for sums of f16 and bf16. */
+/* Bytes of static LDS in gemm_n*_m8 for sums of f16 and bf16. */
 #define KPK_ROWS8_OWN_LDS (8 * 8 * 68 * 4)
 
 /* Bytes of LDS for rows8_copied.h: 8 warps with so many steps each, of 32 lines

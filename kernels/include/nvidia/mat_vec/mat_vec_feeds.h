@@ -1,4 +1,4 @@
-/* mat_vec_feeds.h - how bytes come to the warps of mat_vec_loop.h */
+/* mat_vec_feeds.h - how the warps of mat_vec_loop.h load their operands */
 #pragma once
 
 #include "gguf/block.h"
@@ -8,24 +8,24 @@
 #include "nvidia/mat_vec/mat_vec_loop.h"
 
 /*
- * Columns, and rows that are aligned to 16, are read up to a whole granule of
- * 16 bytes. Nothing behind the matrix is read.
+ * Reads of columns, and of rows aligned to 16, are rounded up to a granule of
+ * 16 bytes. Nothing past the matrix's end is read.
  */
 
 /* ---- registers ----
  *
  * A launch of two microseconds consists of the work before its first load, the
- * load, and the way of a sum to memory. So a lane asks for its chunks of
- * weights, `Each` in number, at once and keeps them in registers. No branch
- * tests whether a chunk exists: behind the row's end a lane loads the last
- * chunk again, and the result does not count.
+ * load, and the store of a sum. So a lane loads its `Each` chunks of weights at
+ * once and keeps them in registers. No branch tests whether a chunk exists:
+ * past the row's end a lane loads the last chunk again, and the result is not
+ * used.
  *
- * The columns come to LDS, once for the workgroup. Lanes that took their blocks
- * from memory, in words 36 bytes apart, would keep the L1 busy for longer than
- * the weights do.
+ * The workgroup copies the columns to LDS once. If lanes loaded their blocks
+ * from memory, in words 36 bytes apart, the L1 would be busy longer than with
+ * the weights.
  *
- * A row has up to 1024 * Each weights for each warp. Up to four rows, the four
- * warps share them; of more rows each warp has some.
+ * Each warp takes up to 1024 * Each weights of a row. The four warps share up
+ * to four rows; of more rows each warp takes its own.
  */
 template <class F, int N, int Rows, int Each> struct RegisterFeed {
     static constexpr int own = Rows > 4 ? Rows / 4 : 1; /* a warp's rows */
@@ -204,7 +204,7 @@ struct CopyFeed {
     const u8 *y;               /* the lane's first granule of a column */
     size_t columns_apart;
     u32 row_place;          /* offset of the lane's row in its granule */
-    u32 place0, place_step; /* the first row's offset; from row to row */
+    u32 place0, place_step; /* the first row's offset; added for each row */
     int nblocks;            /* Q8_1 blocks of a row */
 
     template <typename T>
@@ -395,7 +395,7 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
 
     static constexpr bool loops = true, on_lanes = true;
     static constexpr u32 warps = 4;
-    /* the warps that share a pass; teams share the rows of a stage */
+    /* `splits` warps share a pass; teams of them share a stage's rows */
     static constexpr u32 teams = Columns::span, splits = warps / teams;
     static constexpr u32 blocks = 32 * Columns::span; /* Q8_1 to a warp */
     static constexpr u32 slice_bytes = blocks * 32 / F::elems * F::bytes;
@@ -420,12 +420,12 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
     u32 nrows, row_bytes;
     u32 nblocks, passes; /* Q8_1 blocks and passes of a row */
     u32 row_step;        /* from job to job */
-    u32 slice, team;     /* the warp's part of a pass, and of its rows */
+    u32 slice, team;     /* the warp's part of a pass, and its team */
     int chunk;
-    u32 in_row; /* where the lane's blocks are in a row's pass */
+    u32 in_row; /* offset of the lane's blocks in a row's pass */
     Columns columns;
     RingEnd<stages> in, out;
-    u32 row, pass = 0, part = 0, turn = 0; /* the next stage to ask for */
+    u32 row, pass = 0, part = 0, turn = 0; /* of the next stage to copy */
 
     template <typename T>
     DEV_MEMBER BulkFeed(Lds &l, const MatVec<T> &m, const Jobs &jobs)
@@ -434,8 +434,8 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
           nblocks((u32)m.nblocks * (F::elems / 32)),
           passes((nblocks + blocks * splits - 1) / (blocks * splits)),
           row_step(jobs.step),
-          /* the last pass may have less for the last warps: not for the same
-           * ones of all workgroups, which share a scheduler */
+          /* The last slices of the last pass may be empty. Workgroups rotate
+           * slices, because equal warps of them share a scheduler. */
           slice((threadIdx.y + 2 / teams * jobs.group) % splits),
           team(teams > 1 ? threadIdx.y / splits : 0), row(jobs.row0)
     {

@@ -1,6 +1,6 @@
 /*
- * batches.h - a row of logits in batches, each thread's greatest, and a token's
- * weight as an integer
+ * batches.h - reads a row of logits in batches, finds each thread's greatest
+ * logit, and weighs tokens by integers
  */
 #pragma once
 
@@ -83,8 +83,8 @@ DEV f32 greatest_of(const Pack<T, V> (&x)[m], u32 left)
     }
 }
 
-/* This thread's greatest logit, or -infinity, and its batch: 0 for numbers
- * outside of whole vectors */
+/* This thread's greatest logit, or -infinity. `batch` becomes the number of the
+ * logit's batch from 1 on, or 0 if the logit is outside of whole vectors. */
 template <typename T>
 DEV f32 greatest_of_thread(const T *logits, u32 n, u32 &batch)
 {
