@@ -206,7 +206,7 @@ template <u32 mask> DEV u32 lane_xor_word(u32 v)
         constexpr int perm =
             (0 ^ mask) | (1 ^ mask) << 2 | (2 ^ mask) << 4 | (3 ^ mask) << 6;
         return (u32)__builtin_amdgcn_mov_dpp((int)v, perm, 0xf, 0xf, true);
-    } else { /* bit mode of ds_swizzle: and 31, or 0, xor mask */
+    } else { /* ds_swizzle in bit mode: lane i of 32 reads i ^ mask */
         return (u32)__builtin_amdgcn_ds_swizzle((int)v, 0x1f | mask << 10);
     }
 #endif
@@ -262,8 +262,8 @@ DEV u32 uniform(u32 v)
 }
 
 #if !KPK_NVIDIA
-/* The kernel's arguments from byte `offset` on, of which the compiler knows
- * nothing. */
+/* The kernel's arguments from byte `offset` on. The compiler does not see that
+ * they are arguments, so each use loads them again. */
 template <typename Args> DEV auto *arguments_from(u32 offset)
 {
     typedef const __attribute__((address_space(4))) u8 constant_byte;
@@ -276,9 +276,9 @@ template <typename Args> DEV auto *arguments_from(u32 offset)
 #endif
 
 /*
- * A kernel's arguments, read again from where the launch put them. AMD's
- * compiler would keep every number that follows from them in scalar registers,
- * through loops that do not need it, and there are too few. Args has the
+ * A kernel's arguments, loaded again from the argument segment. Otherwise AMD's
+ * compiler keeps every value derived from an argument in scalar registers
+ * through loops that do not use it, and runs out of registers. Args has the
  * kernel's parameters from the first on.
  */
 template <typename Args> DEV const Args &read_again(const Args &given)

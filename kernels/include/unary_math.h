@@ -79,10 +79,10 @@ template <typename T> DEV calc_t<T> log_of(calc_t<T> x)
 }
 
 /*
- * sin x, off by 2.1 * 2^-24 at most. On AMD the library takes a part from -pi/4
- * to pi/4, works out sine and cosine and chooses: more than DRAM leaves time
- * for. This part is from -pi/2 to pi/2, of half turns taken away in three
- * pieces; the first two differences are exact below 2^17.
+ * sin x, with an error of at most 2.1 * 2^-24. AMD's library reduces x to -pi/4
+ * .. pi/4, computes sine and cosine and selects one, which takes longer than
+ * DRAM. This function reduces x to -pi/2 .. pi/2 by subtracting multiples of pi
+ * in three pieces; the first two subtractions are exact below 2^17.
  */
 DEV float sin_f32(float x)
 {

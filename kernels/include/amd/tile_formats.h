@@ -62,18 +62,19 @@ template <> struct ForTile<MXFP4> {
 /*
  * ---- K formats and IQ4_XS, whose blocks have four steps ----
  *
- * A thread has a piece of a row: chunk 2 Turn + piece of each step. Rows are
- * Lds::place()s. The functions know the step, so that addresses and the places
- * of bits are part of the instructions.
+ * A thread unpacks one piece of a row: chunk 2 Turn + piece in step Turn. Rows
+ * are numbered by Lds::place(). The step is a template argument, so addresses
+ * and shifts are constants of the instructions.
  *
- *   Bytes          the bytes of a row's block for the steps under way
- *   load_row()     loads for both pieces, from the block on, before step 0
- *   load_piece()   loads the bytes that step Turn still lacks, from 16 bytes
- *                  times the piece behind the block on
- *   unpack()       the quants of step Turn
- *   store()        scales and biases to LDS, if threads do that for their piece
- *   Head           instead, the head of a thread's own row: load() it before
- *                  step 0, store() its numbers for step Turn
+ *   Bytes          the bytes of a row's block for the current steps
+ *   load_row()     before step 0, loads the bytes that both pieces share
+ *   load_piece()   loads the bytes that step Turn still lacks; its argument is
+ *                  16 * piece bytes behind the block's start
+ *   unpack()       returns the quants of step Turn
+ *   store()        stores scales and biases to LDS, in formats in which a
+ *                  thread does this for its piece
+ *   Head           in the other formats, the head of a thread's own row: load()
+ *                  before step 0, store() its scales and biases of step Turn
  */
 struct NoHead {
     template <BlockPlace P> DEV_MEMBER void load(const u8 *)
@@ -84,8 +85,8 @@ struct NoHead {
     }
 };
 
-/* stores a row's scale and, with lesses, minus the start of sums times the
- * scale */
+/* Stores a row's scale. With `lesses`, also stores -tile_magic_float * scale,
+ * which cancels the value that integer sums start at. */
 template <class Lds> DEV void store_scale(Lds &lds, int at, float scale)
 {
     lds.x_scale[at] = scale;
@@ -93,7 +94,7 @@ template <class Lds> DEV void store_scale(Lds &lds, int at, float scale)
         lds.x_less[at] = -tile_magic_float * scale;
 }
 
-/* Formats that load and store by their heads alone. */
+/* The base of formats whose scales and biases come from Head alone. */
 struct HeadOnly {
     template <BlockPlace P, class Bytes> DEV void load_row(Bytes &, const u8 *)
     {
@@ -238,8 +239,9 @@ struct Q5_K_steps : Q5_K, HeadOnly {
         Words<4> qs, qh;
     };
 
-    /* In waves of 64 right shifts take twice as long as left shifts, so two of
-     * the fifth bits stay in place. */
+    /* How far left of its place a pair's quants stay. In waves of 64 right
+     * shifts take twice as long as left shifts, so two pairs are not shifted
+     * down. */
     static DEV_MEMBER constexpr int raised(int turn, int pair)
     {
         if (!KPK_WMMA_WIDE)
@@ -312,7 +314,7 @@ struct Q2_K_steps : Q2_K_folded {
             in.qs = load_words<4, Access::word>(b + 16 + 16 * Turn);
     }
 
-    /* sc and mn of both groups, in bytes 0 and 2 */
+    /* sc and mn of group 0 in byte 0, of group 1 in byte 2 */
     template <int Turn> DEV u32 pairs(const Bytes &in, int piece)
     {
         return in.sc.w[Turn] >> (8 * piece);

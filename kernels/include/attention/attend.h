@@ -572,7 +572,7 @@ struct Attend {
         }
     }
 
-    /* ---- a block's rows, over the keys of a split ---- */
+    /* ---- a workgroup's queries, over one split of the keys ---- */
 
     static DEV_MEMBER void run(const AttentionArgs &args, const RowsAt &where,
                                u32 split, u8 *lds)

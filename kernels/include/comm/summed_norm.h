@@ -188,7 +188,8 @@ DEV bool are_cluster(u32 parts)
 #endif
 }
 
-/* Before the pieces come: words of this block's LDS are no words of a call. */
+/* Clears the words of this block's LDS through which the cluster's blocks
+ * exchange sums; called before pieces are loaded. */
 DEV void begin_cluster(u32 parts, const NormScratch &scratch)
 {
 #if KPK_SM >= 90
@@ -476,7 +477,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
     }
 }
 
-/* A row of any length, through `sum`: a block's alone. */
+/* One block norms a row of any length, which it reads again from `sum`. */
 template <bool Blocks, typename T, typename Arguments, typename Ask,
           typename Fetch>
 DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
@@ -509,7 +510,7 @@ template <bool Blocks, typename T> DEV u32 columns_of(const NormCall<T> &c)
     return Blocks ? max_of(c.n, c.n_padded) : c.n;
 }
 
-/* A block's row, of many. */
+/* One block norms row r, one of several that it takes in turn. */
 template <bool Blocks, typename T, typename Arguments, typename Ask,
           typename Fetch>
 DEV void norm_one(CommGroup &g, const Arguments &args, u32 r, u32 turn,

@@ -424,7 +424,7 @@ DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
     }
 }
 
-/* Transposed is v.transposed as a constant, where it selects the code. */
+/* Transposed equals v.transposed; it selects code at compile time. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
                   const T *w, T *y)

@@ -39,11 +39,11 @@ struct Conv {
     u64 h_out, w_out;
     u64 stride, padding, dilation;
     bool transposed;
-    bool flat; /* one-dimensional: stride and the like are not for h */
+    bool flat; /* one-dimensional: stride, padding, dilation apply to w only */
 
     /*
-     * Whether coordinates, and offsets within a tile's input, fit 32 bits: so
-     * for every image that a GPU has the memory for twice.
+     * Whether coordinates, and offsets within a tile's input, fit 32 bits. It
+     * is true for every image that fits a GPU's memory twice.
      */
     DEV_MEMBER bool is_small() const
     {

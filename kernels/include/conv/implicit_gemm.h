@@ -79,8 +79,8 @@ template <u32 N> DEV u32 images_before(u32 p, u32 plane)
 }
 
 /*
- * The image's way into LDS: rows of 128 bytes along k, one for each of N
- * positions. A wave brings one piece of the rows of two positions a lane.
+ * Copies the image to LDS as rows of 128 bytes along K, one for each of N
+ * positions. Each lane copies one piece of the rows of two positions.
  */
 template <typename T, u32 N, u32 Threads> struct ImageOperand {
     static constexpr u32 n16 = per16<T>::value;
@@ -94,8 +94,8 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
     u32 taps, kw, terms;
     u32 per_taps, per_kw; /* 2^32 divided by them */
     u32 position[sets];   /* in the tile */
-    /* bit 31 - t: tap t is not in the image. Without padding all taps are in
-     * it: more of them than bits ask for tap 0's. */
+    /* outside: bit 31 - t is set if tap t is outside the image. More taps than
+     * bits occur only without padding, where all are inside. */
     u32 offset[sets], outside[sets];
     T in[sets][n16];
 
@@ -167,7 +167,8 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
     {
         return uniform(threadIdx.x / matrix_wave) % step_pieces;
     }
-    /* asks for the step from k0 on; a lane finds one k's place for all */
+    /* Loads the step from k0 on. Each lane computes the address of one k for
+     * all lanes. */
     DEV_MEMBER void load(u32 k0)
     {
         const u32 k = k0 + piece() * n16 + lane_id() % n16;

@@ -85,7 +85,7 @@ template <typename T> struct added_row {
 
         return mean_of(all, (A)n) + eps;
     }
-    /* column c, after all threads have stored theirs and met */
+    /* The sum in column c, of any thread; call it after a barrier. */
     DEV_MEMBER A at(u32 c) const
     {
         if (sum)
@@ -129,9 +129,9 @@ template <typename T, u32 V, u32 K> struct norm_weights {
                                   : calc_t<T>(1);
         }
     }
-    /* one load for each vector: rows of vectors have whole vectors alone.
-     * Columns behind the row are zero, and get the weights of the row's first
-     * columns. */
+    /* One load per vector, because rows read by vectors consist of whole
+     * vectors. Columns behind the row's end are zero; they get the weights of
+     * the first columns. */
     DEV_MEMBER void load_vectors(const added_row<T> &row, u32 first)
     {
         UNROLL
@@ -145,10 +145,9 @@ template <typename T, u32 V, u32 K> struct norm_weights {
 
 /*
  * OUT has end(), finish<V, K>(added, tile, weights, first, scale) for columns,
- * and again(added) for a row whose squares are out of range: all of it once
- * more, by all of the block. Weights come from memory: they are asked for
- * before the block has its sum or, where it may begin early, before it has its
- * row.
+ * and again(added), by which all of the block computes a row again whose
+ * squares are out of range. Weights are loaded before the block has its sum or,
+ * if the launch may begin early, before the block loads its row.
  */
 template <typename T, typename OUT> struct norm_added {
     using A = calc_t<T>;

@@ -6,9 +6,9 @@
  *   positions   [tokens] i32, or four runs of tokens if rope.pairs says so
  *   factors     [n_dims / 2] f32: divide the angles; or null
  *
- * A table has the cosines and sines for all layers that turn alike.
+ * A table of cosines and sines serves all layers with the same rotation.
  *
- * Elements rope.first to rope.first + turned are turned, pair by pair; the
+ * Elements rope.first to rope.first + turned - 1 are rotated in pairs; the
  * others are copied.
  */
 #pragma once
@@ -16,7 +16,7 @@
 #include "fused/angles.h"
 #include "ggml/tensor.h"
 
-/* Which of four positions a pair has, and the pair that its run begins with. */
+/* The number of a pair's position, 0 to 3, and the first pair of its run. */
 struct Section {
     u32 which, begin;
 };
@@ -39,14 +39,14 @@ DEV Section section_of(const kpk_ggml_rope &r, u32 pair)
     return {which, r.restart ? pair - at + begin : 0};
 }
 
-/* Two elements of a row, by how much they turn, and whether they do. */
+/* A pair of elements of a row, its rotation, and whether it is rotated. */
 struct Turn {
     u32 c[2];
     f32 cosine, sine;
     bool turns;
 
-    /* What becomes of them in x, a row of n; the second one may lie behind it.
-     */
+    /* The pair of x, a row of n, after the rotation. The second element may lie
+     * behind the row's end. */
     template <class X> DEV_MEMBER Pack<f32, 2> of(const X &x, u32 n) const
     {
         const f32 a = convert<f32>(x[c[0]]);

@@ -2,10 +2,10 @@
  * iq.h - the GGUF formats of points in a grid: IQ2_XXS IQ2_XS IQ2_S IQ3_XXS
  * IQ3_S IQ1_S IQ1_M
  *
- * A block has 256 elements. IQ2 and IQ1 store eight neighbours as the number of
- * a point, IQ3 stores four (grid_points.h). IQ2 and IQ3 add a sign for each
- * element; IQ1 adds an eighth to eight coordinates, or takes it away. Elements
- * are in order: chunk c has elements 32 c to 32 c + 31.
+ * A block has 256 elements. IQ2 and IQ1 store eight adjacent elements as the
+ * number of a grid point (grid_points.h); IQ3 stores four. IQ2 and IQ3 store a
+ * sign for each element; IQ1 adds or subtracts 1/8 for eight elements at once.
+ * Chunk c has elements 32 c to 32 c + 31.
  */
 #pragma once
 
@@ -14,16 +14,16 @@
 
 /* ---- grids ----
  *
- * Tables in constant memory, a word for a point. They are made by the compiler,
- * and only those that a module uses are in it.
+ * Tables of one word per point, computed by the compiler. A module contains
+ * only the tables that it uses.
  */
 constexpr u32 grid_words = 206; /* bits for 3^8 or 8^4 points */
 struct GridBits {
     u32 w[grid_words];
 };
 
-/* Where the code of coordinate e goes, of eight: quad 0 and then quad 1 where
- * codes_of_quad() finds them. */
+/* The bit at which the code of coordinate e, 0 to 7, is stored. Coordinates 0
+ * to 3 are quad 0 and 4 to 7 quad 1 of codes_of_quad(). */
 DEV constexpr u32 code_shift(u32 e)
 {
     return KPK_NVIDIA ? 4 * e : 8 * (e % 4) + 4 * (e / 4);

@@ -272,7 +272,7 @@ template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
     }
 };
 
-/* F as tiles take it, and the tile that does */
+/* The variant of format F for tiles, and the tile's class. */
 template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
 #if KPK_WMMA_WIDE
     typedef typename ForTile<F>::type Form;
@@ -510,10 +510,10 @@ DEV void redo_columns(const MatMul<Columns> &m)
 }
 
 /*
- * An exported kernel. On CDNA 3 and 4 two waves share a SIMD, so that one
- * multiplies while one waits: each has half of the registers, if it makes no
- * more than 64 results a thread. On sm_90 three workgroups share a
- * multiprocessor, if they make no more than 32.
+ * Declares an exported kernel. On CDNA 3 and 4 two waves share a SIMD, each
+ * with half of the registers, if threads have at most 64 results: one wave
+ * multiplies while the other waits. On sm_90 three workgroups share a
+ * multiprocessor if threads have at most 32 results.
  */
 #if KPK_TILE_RAW
 #define TILED_KERNEL(results)                                                  \
@@ -527,7 +527,7 @@ DEV void redo_columns(const MatMul<Columns> &m)
 #define TILED_KERNEL(results) KERNEL_UP_TO(128)
 #endif
 
-/* Makes the tile as a format wants it made. */
+/* Computes the tile by the format's own method. */
 template <class F, int Rows, int Cols, int Passes, class Columns>
 DEV void mat_mul_whole_tile(const MatMul<Columns> &m)
 {

@@ -159,8 +159,8 @@ constexpr float tile_magic_float = 0x1.8p23f;
  *   wide    gfx12's in waves of 64: as mfma; where 16 quants have a scale, word
  * i of a half is in piece i (tile_by_words)
  *
- * Block 1 has the halves of its pieces the other way round than block 0, so
- * that neighbouring threads, which store one each, find different banks.
+ * Block 1 has the halves of its pieces in the opposite order of block 0, so
+ * that adjacent threads, each of which stores one half, use different banks.
  */
 DEV int tile_piece(int row, int piece)
 {
@@ -179,19 +179,19 @@ DEV int tile_eighth(int row, int block, int eighth)
 #endif
 
 /*
- * Whether columns lie in LDS as they are in memory, the two blocks of a step
- * one behind the other. If MFMA takes 32 quants in 16 cycles, raw columns need
- * few lines of memory and few instructions; if it takes 16 in 32 cycles, raw
- * columns are for weights with a scale for every 16. Other columns lie like
- * rows of x, with their scales as numbers.
+ * Whether columns lie in LDS as in memory ("raw"), with the two blocks of a
+ * step one behind the other. Targets whose MFMA takes 32 quants in 16 cycles
+ * use raw columns for all formats: they need few memory transactions and few
+ * instructions. Targets whose MFMA takes 16 quants in 32 cycles use raw columns
+ * for weights with a scale for every 16 elements. Other columns lie like rows
+ * of x, with their scales as floats.
  *
- * An eighth of a raw block, and of the weights that it meets, is two words:
- * with 18 words from column to column, they bring the lanes of a read to
- * different banks. Instructions that take eight bytes of a lane find an eighth
- * of block 0, then one of block 1: words first_word(e) and the second behind
- * it, so that a half of a block is two eighths. Instructions that take a word
- * find words e of both blocks, then words e + 4: so each instruction has a
- * half.
+ * An eighth of a raw block, and of the weights multiplied with it, is two
+ * words. With 18 words from column to column, the lanes of a read then use
+ * different banks. Instructions with eight bytes per lane read an eighth of
+ * block 0, then one of block 1: word first_word(e) and the second word behind
+ * it, so that half a block is two eighths. Instructions with a word per lane
+ * read words e of both blocks, then words e + 4, half a block each.
  */
 #if KPK_TARGET_MFMA >= 3
 #define KPK_TILE_RAW 1

@@ -81,15 +81,16 @@ DEV bool blocks_have_rows(u64 numel, u64 R, u32 outputs, u64 num_dims,
     return run == numel;
 }
 
-/* On NVIDIA a block of a very large grid has less to ask if it does not ask for
- * that; one that is alone with its row loses nothing. */
+/* Whether to test blocks_have_rows(). On NVIDIA a block of a very large grid
+ * saves the test, unless it is one group of lanes and loses nothing by it. */
 DEV bool asks_for_rows()
 {
     return !KPK_NVIDIA || gridDim.x < 1u << 20 || blockDim.x <= group_size;
 }
 
-/* whether there are too few blocks for one to take another's work, whatever
- * their size; for AMD the full question is short */
+/* Whether the grid is so small that no block takes another block's rows, at any
+ * block size. On AMD this shortcut is not needed, because the full test is
+ * short. */
 DEV bool is_few_blocks()
 {
     return KPK_NVIDIA && gridDim.x <= (1u << log_enough_threads) / max_block;
@@ -113,8 +114,8 @@ DEV void reduce_row_by_block(const T *src, u32 n, u64 num_dims,
     store_by_block<OP>(t, v, blockIdx.x, n, num_dims, info, scratch, dst);
 }
 
-/* Whether 32 threads of a block ask memory for a row at once, so that nobody
- * waits at a barrier. On AMD a whole block asks sooner. */
+/* Whether 32 threads of a block reduce the row, which needs no barrier. On AMD
+ * a whole block issues the loads sooner. */
 template <typename OP, typename T> DEV bool rows_fit_group(u64 R)
 {
     return KPK_NVIDIA && !OP::ordered && blockDim.x >= group_size &&

@@ -28,8 +28,8 @@ DEV void turn_pair(T &a, T &e, const T &cosine, const T &sine)
 }
 
 /*
- * p + i, where i elements are less than 2^32 bytes: AMD adds 32 bits to an
- * address as it loads.
+ * p + i for an i of less than 2^32 bytes. AMD's load instructions add a 32-bit
+ * offset to an address.
  */
 template <typename T> DEV T *at_short(T *p, u32 i)
 {

@@ -91,15 +91,17 @@ template <typename T> struct softmax_row {
         });
     }
 
-    /* where vector j of this thread is in LDS: no two lanes on one bank */
+    /* The address of this thread's vector j in LDS; lanes use different banks.
+     */
     template <u32 V> DEV_MEMBER T *place(u32 j) const
     {
-        const u32 size = uniform_here(t.size); /* not its multiples, hoisted */
+        /* keeps the compiler from hoisting multiples of it */
+        const u32 size = uniform_here(t.size);
 
         return row + (j * size + t.rank) * V;
     }
 
-    /* a thread meets only values that it stored itself: no barrier needed */
+    /* A thread reads only values that it stored, so no barrier is needed. */
     template <u32 V> DEV_MEMBER void run_in_lds()
     {
         constexpr u32 most = softmax_registers / sizeof(T) / V;
