@@ -76,12 +76,12 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 
 #if KPK_NVIDIA
 /*
- * One element for each thread of a small grid that covers every element;
- * returns false for any other launch. A thread beyond n has nothing to do in
- * any launch, and in one block the others wait for it. The reciprocal needs no
- * thread's place, so it is there before that. Whether the grid covers n is
- * checked while the load is under way, which needs a load that the compiler
- * takes as conditional.
+ * Copies one element per thread in a small grid that covers all elements;
+ * returns false for any other launch. A thread beyond n exits first, because it
+ * has nothing to do in any launch. The reciprocal does not depend on the thread
+ * and is computed before the thread's index. The test whether the grid covers n
+ * runs while the load is in flight, so the load is one that the compiler cannot
+ * move behind the test.
  */
 template <typename T>
 DEV bool copy_few(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)

@@ -187,8 +187,8 @@ static void add_group(struct arguments *a, const kpk_comm *comm,
     ADD(a, comm->limit_ms);
 }
 
-/* Where the ranks take a large all-reduce's sums: in place, or in their
- * workspaces. */
+/* Where each rank's sums of a large all-reduce are stored: in place, or in the
+ * rank's workspace. */
 static void find_targets(const kpk_comm *comm, char *const *in_place,
                          char *to[KPK_COMM_MOST_RANKS])
 {
@@ -197,7 +197,8 @@ static void find_targets(const kpk_comm *comm, char *const *in_place,
                          : comm->workspaces[s] + kpk_i_comm_results_at(comm);
 }
 
-/* One launch; `in` is the rank's input, of[] what find_buffers() found. */
+/* Launches one rank's kernel; `in` is the rank's input, of[] the result of
+ * find_buffers(). */
 static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
                          const kpk_kernel *kernel, uint32_t rank, uint32_t root,
                          const char *in, char *const of[KPK_COMM_MOST_RANKS],
@@ -370,8 +371,8 @@ static kpk_status check_norm(const kpk_comm *comm, const kpk_comm_plan *plan)
     return KPK_OK;
 }
 
-/* Blocks of a cluster hear from each other sooner than others do. The code that
- * runs on the device must have clusters. */
+/* Whether the device's code has clusters, whose blocks exchange sums faster
+ * than other blocks. */
 static bool has_clusters(kpk_instance *inst, const char *kernel_name)
 {
     const kpk_device *device = kpk_instance_device(inst);
@@ -387,8 +388,9 @@ static bool has_clusters(kpk_instance *inst, const char *kernel_name)
     return atoi(target + 3) >= 90;
 }
 
-/* A thread for each piece of a row, in as many blocks as there are for it. What
- * waits without barriers wants many blocks, and what has barriers few. */
+/* Sets the shape: a thread for each piece of a row, the row shared by as many
+ * blocks as the grid has room for. Ways that wait without barriers are faster
+ * with many blocks, ways with barriers with few. */
 static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
 {
     const uint64_t rows = plan->each / plan->columns;
@@ -409,8 +411,8 @@ static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
     if ((uint64_t)threads * parts * plan->element_nbytes < pieces)
         parts = 1; /* a thread holds 16 numbers */
     plan->parts = parts;
-    /* a device has room for a number of blocks of several ranks, but maybe not
-     * for so many as clusters */
+    /* If several ranks share the device, their blocks may not fit it at once
+     * as clusters. */
     plan->clustered =
         parts > 1 && !comm->share_a_device && has_clusters(inst, plan->kernel);
     plan->step = way == LARGE ? 2 : 1; /* rows of a block */
@@ -453,7 +455,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     row_nbytes = (uint64_t)columns * plan.element_nbytes;
     way = way_of(comm, true, n * plan.element_nbytes);
     if (comm->ranks == 2 && way == LARGE && row_nbytes <= comm->slot_nbytes)
-        way = MEDIUM; /* of two, each sends as much in one step as in two */
+        way = MEDIUM; /* two ranks send as much in one step as in two */
     plan.registered = way == LARGE;
     plan.medium = way == MEDIUM;
     st = check_norm(comm, &plan);

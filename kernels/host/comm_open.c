@@ -297,7 +297,8 @@ kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
     return st;
 }
 
-/* What ranks of a group over processes must agree on, and what they have. */
+/* A rank's settings, which must be equal in all processes of a group, and its
+ * resources. */
 struct terms {
     int32_t version;
     uint32_t rank, ranks;
@@ -472,12 +473,12 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
         *out = comm;
         return KPK_OK;
     }
-    comm->party.gather = NULL; /* all fail: nobody is waited for */
+    comm->party.gather = NULL; /* all ranks fail: close() meets no other rank */
     (void)kpk_comm_close(comm);
     return st;
 }
 
-/* Communicators; they are aborted if somebody has been missed. */
+/* Closes the communicators, or aborts them if a rank has timed out. */
 static kpk_status close_library(kpk_comm *comm)
 {
     kpk_status st = KPK_OK;

@@ -62,8 +62,8 @@ typedef struct kpk_gemm_plan {
  *   workspace_nbytes
  *            the caller's device memory for splits; 0 for none,
  *            UINT64_MAX to learn from out how much would be used. On NVIDIA's
- *            it also holds copies of A and B of f16 and bf16 if their rows, as
- *            long as a row is, are not multiples of 16 bytes, and copies pay
+ *            GPUs it also holds aligned copies of A and B of f16 and bf16, if
+ *            their rows are not multiples of 16 bytes and copies save time
  *   out      the plan; left alone on failure
  *
  * kpk_gemm_choose_for() is the same without a device, for a target ID and a

@@ -22,8 +22,8 @@ extern "C" {
 
 /*
  * kpk_sort_workspace() tells how much device memory a sort can use: 16 bytes
- * for each element, 24 for those of 8 bytes; 0 for rows of up to 4096 columns,
- * which one block sorts.
+ * for each element, or 24 for elements of 8 bytes; 0 for rows of up to 4096
+ * columns, which one block sorts.
  *
  *   kernel  a kernel's name, "asort_asc_T" or "asort_desc_T"; not kept
  *   nbytes  set on success, left alone on failure

@@ -29,7 +29,7 @@ DEV constexpr u32 code_shift(u32 e)
     return KPK_NVIDIA ? 4 * e : 8 * (e % 4) + 4 * (e / 4);
 }
 
-/* points of eight codes 0 to 2 */
+/* Each point has eight codes from 0 to 2. */
 template <u32 Points> struct CodeGrid {
     u32 w[Points];
 
@@ -49,7 +49,7 @@ template <u32 Points> struct CodeGrid {
     }
 };
 
-/* points of four bytes, Step times the digit + First; 7 becomes Last */
+/* Each point has four bytes: First + Step * digit, or Last for digit 7. */
 template <u32 Points, u32 First, u32 Step, u32 Last> struct ByteGrid {
     u32 w[Points];
 
