@@ -81,9 +81,9 @@ bool sim_mem_alloc_parts(int device, const struct sim_mem_part *parts, size_t n,
 struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size);
 
 /*
- * Allocates `size` bytes of a kind that host and kernels reach at one address,
- * with whatever alignment, or at the address `at` if it is not 0 and nothing
- * is there. NULL if that fails, or when the device's memory is used up.
+ * Allocates `size` bytes of a kind that host and kernels access at the same
+ * address, aligned to `align`. If `at` is not 0, the memory is at this address,
+ * which must be free. NULL on failure, or if the device's memory is used up.
  */
 struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
                               uint64_t at, enum sim_mem_kind kind);

@@ -227,7 +227,8 @@ struct dynamic {
     uint64_t hash, gnu_hash, rela, nrela, jmprel, njmprel;
 };
 
-/* Counts symbols the GNU way: the last chain ends at the last symbol. */
+/* Counts symbols by the GNU hash table, whose last chain ends at the last
+ * symbol. */
 static bool count_gnu_hash(const struct loader *l, uint64_t at, uint64_t *n)
 {
     uint32_t head[4], bucket, last = 0, entry, i;

@@ -102,7 +102,7 @@ struct ends {
     struct sim_alloc dst, src;
 };
 
-/* A blocking copy from or to another device waits for that one as well. */
+/* A blocking copy from or to another device waits for that device, too. */
 static void wait_for_owner(const struct sim_alloc *a, const struct queue *q)
 {
     struct device *owner = allocation_owner(a);
@@ -128,7 +128,7 @@ static hipError_t check_ends(void *dst, const void *src,
         return hipErrorInvalidValue;
     if (*kind == hipMemcpyDeviceToDeviceNoCU) /* by a copy engine, or not */
         *kind = hipMemcpyDeviceToDevice;
-    /* HIP 5.2 does not look. */
+    /* HIP 5.2 does not check it. */
     if ((*kind < hipMemcpyHostToHost || *kind > hipMemcpyDefault) &&
         process.release > 5)
         return hipErrorInvalidMemcpyDirection;

@@ -303,7 +303,7 @@ HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
         LEAVE(pageable && n && allocation_pages_mapped(ptr, n)
                   ? hipSuccess
                   : hipErrorInvalidValue);
-    /* All of an allocation is attached, or 0 says so. */
+    /* Only whole allocations can be attached; 0 means the whole, too. */
     if (a.kind == SIM_MEM_DEVICE || (n != 0 && n != a.size))
         LEAVE(hipErrorInvalidValue);
     LEAVE(hipSuccess);

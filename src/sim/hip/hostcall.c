@@ -96,7 +96,7 @@ static bool new_message(size_t *id)
 
 static bool append(struct message *m, const uint64_t *words, size_t n)
 {
-    /* One word more, always 0: texts without an end stop there. */
+    /* A word more, always 0, ends a text that has no end of its own. */
     uint64_t *grown = realloc(m->words, (m->n + n + 1) * sizeof(*grown));
 
     if (!grown)
@@ -110,7 +110,7 @@ static bool append(struct message *m, const uint64_t *words, size_t n)
 
 /* ---- services ----------------------------------------------------------- */
 
-/* Word 0 says where to, then comes the format, then its arguments. */
+/* Word 0 says where to print; the format and its arguments follow. */
 static uint64_t print(const struct message *m)
 {
     enum { TO_STDERR = 1 };

@@ -109,8 +109,9 @@ struct cu *sim_caches_cu(struct caches *c, uint64_t group, unsigned wave)
     return &d->cu[cu % DIE_CUS];
 }
 
-/* RDNA's WGP mode, a bit of rsrc1, and tgsplit of gfx90a and its kin. gfx125's
- * WGP has one cache. */
+/* Whether waves of a group run on several CUs: in RDNA's WGP mode, a bit of
+ * rsrc1, and with tgsplit of gfx90a and gfx94x. On gfx125x a WGP has one cache.
+ */
 static bool splits_groups(const struct run *run)
 {
     const unsigned family = sim_family_of(run->target);
@@ -255,7 +256,7 @@ static const uint8_t *fetch_l2(struct caches *c, const struct cu *cu,
     return l->bytes;
 }
 
-/* A line by way of a cache above the L2. */
+/* The line's copy in a cache above the L2, filled from the level below. */
 static struct cache_line *fill(struct cache *cache, const uint8_t *below,
                                const struct sim_alloc *a, uint8_t *line)
 {

@@ -172,7 +172,7 @@ static void run_ds_write_addtid_b32(struct wave *w, const struct insn *in)
     X(ds_read_b64_tr_b8,   ds_load_tr8_b64,   8,  8)                        \
     X(ds_read_b64_tr_b16,  ds_load_tr16_b64,  8,  16)                       \
     X(ds_load_tr16_b128,   ds_load_tr_b128,   16, 16)
-/* X(name, other name, bytes of a value, bytes that an offset counts in) */
+/* X(name, newer name, bytes of a value, bytes per unit of the offset) */
 #define READ2_TABLE(X)                                                      \
     X(ds_read2_b32,        ds_load_2addr_b32,         4, 4)                 \
     X(ds_read2_b64,        ds_load_2addr_b64,         8, 8)                 \

@@ -77,7 +77,7 @@ enum sdwa_unused { UNUSED_PAD, UNUSED_SEXT, UNUSED_PRESERVE };
 struct operand {
     uint8_t kind;  /* enum operand_kind */
     uint8_t type;  /* enum lane_type, from the row */
-    uint8_t width; /* registers that the text names: 2 for v[4:5] */
+    uint8_t width; /* number of registers in the text: 2 for v[4:5] */
     uint8_t sel;   /* enum sdwa_sel */
     uint16_t reg;
     bool plain; /* a vector register without modifiers */
@@ -86,8 +86,8 @@ struct operand {
                     a half (types of 16 bits; never packed types) */
     bool half16; /* the text said .l or .h: the other half is kept on writes */
     uint64_t value;
-    /* A 32-bit constant, modifiers applied, in each lane: for handlers that
-     * read it like a register. NULL without such a constant. */
+    /* A 32-bit constant with its modifiers applied, repeated for each lane, so
+     * that handlers read it like a register. NULL for other operands. */
     const uint32_t *splat;
 };
 
@@ -205,7 +205,7 @@ enum lds_kind {
     LDS_LANES /* moves between lanes: no banks */
 };
 
-/* Cycles in the pipe that executes it, see cost.h. */
+/* The instruction's cycles in the pipe that executes it, see cost.h. */
 struct cost {
     uint8_t rate;   /* enum sim_rate */
     uint8_t valu;   /* cycles of a SIMD: a wave on gfx9, 32 lanes later */

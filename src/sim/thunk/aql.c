@@ -18,7 +18,7 @@ enum {
     TYPE_KERNEL = 2,
     TYPE_BARRIER_AND = 3,
     TYPE_BARRIER_OR = 5,
-    FORMAT_COMMANDS = 1, /* vendor packets: commands in a buffer */
+    FORMAT_COMMANDS = 1, /* a vendor packet with commands in a buffer */
     FORMAT_BARRIER_VALUE = 2,
     BARRIER_SIGNALS = 5,
     COMPLETION_AT = 56
