@@ -55,7 +55,7 @@ static kpk_status count_hip(struct counts *out)
     return KPK_OK;
 }
 
-/* CUDA's devices; none where there is no driver, or it does not start. Fails,
+/* Counts CUDA's devices; 0 if there is no driver or it does not start. Fails,
  * with both reasons, if there is no HIP either. */
 static kpk_status count_cuda(struct counts *out)
 {

@@ -77,8 +77,8 @@ const struct kpk_i_library kpk_i_hip_library = {
               "hip-runtime-amd, or libamdhip64 in distributions), or set "
               "KPK_HIP_LIBRARY to the path of a libamdhip64.so"};
 
-/* A toolkit has a stub of that name, which may stand before the driver in the
- * loader's path. */
+/* Folders of the driver. CUDA's toolkit has a stub of the same name, which may
+ * come before the driver in the loader's path. */
 #if defined(__aarch64__)
 #define CUDA_FOLDER "/usr/lib/aarch64-linux-gnu/"
 #else

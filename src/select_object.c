@@ -113,8 +113,8 @@ static bool parse(const char *text, struct target *out)
     return *at == '\0';
 }
 
-/* The same as HIP reports it: what is not of that form, or is too much, is
- * something that no code object names yet, and is passed over. */
+/* Parses a target as HIP reports it. Unknown or excess features are skipped,
+ * because no code object names them yet. */
 static void parse_reported(const char *text, struct target *out)
 {
     const char *at = text;

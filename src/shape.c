@@ -97,7 +97,7 @@ struct extent {
     uint64_t n;    /* to be covered */
     int64_t each;  /* part of n per block; 0: all of n */
     uint32_t most; /* blocks that every release of HIP launches */
-    bool loops;    /* the kernel goes on where the grid ends */
+    bool loops;    /* the kernel loops if the grid is smaller */
 };
 
 /* Enough blocks to cover n, at least one; HIP launches fewer than 2^32 threads

@@ -200,7 +200,7 @@ static bool read_blobs(struct reading *r)
     return true;
 }
 
-/* A number of frames, and each with its size in front. */
+/* Reads the zstd frames: their number, then each frame after its size. */
 static bool read_frames(struct reading *r)
 {
     uint64_t at = 0, end = 0, n;

@@ -184,8 +184,9 @@ bool archive_is_sound(const struct scan *scan)
 
 /* ---- libraries ----------------------------------------------------------- */
 
-/* The number of the library's unit that a key names; nunits if it is none.
- * Older archives have no number behind the name of a library of one unit. */
+/* The number of the library's translation unit that a key names, or nunits if
+ * it names none. In older archives the key of a library with one unit is the
+ * library's name, without a number. */
 static size_t unit_of(const struct hipk *hipk, const char *key)
 {
     const size_t n = strlen(hipk->name);

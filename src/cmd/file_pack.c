@@ -27,7 +27,7 @@ struct object {
     struct codeobj *code;
 };
 
-/* What lies behind the tables, found from here alone. */
+/* The memory behind the pack's tables; only this points to it. */
 static struct {
     struct scan scan;
     const struct found **list;
@@ -199,7 +199,8 @@ static void describe_kernels(kpk_module *module, const struct described *list,
     }
 }
 
-/* The kernels' needs in one code object; zeros for those that it has not. */
+/* The attributes of each kernel in one code object; zeros for kernels that the
+ * code object does not have. */
 static struct kpk_kernel_attrs *
 list_attrs(const struct codeobj *code, const struct described *list, size_t n)
 {

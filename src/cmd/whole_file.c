@@ -112,7 +112,8 @@ static void sweep(const char *path)
     os_sweep(folder, is_unfinished_name);
 }
 
-/* In the folder of `path`; NULL says why in errno. */
+/* Creates an unfinished file in the folder of `path`; NULL with errno set on
+ * failure. */
 static FILE *open_unfinished(const char *path, int *lock)
 {
     enum { TRIES = 100 };
@@ -123,21 +124,23 @@ static FILE *open_unfinished(const char *path, int *lock)
 
         if (!name_unfinished(path))
             return NULL;
-        is_unfinished = 1; /* before it is there, for a signal just then */
+        is_unfinished = 1; /* before the file exists: a signal may come */
         file = os_create(unfinished, lock);
         if (file)
             return file;
         why = errno;
         is_unfinished = 0;
         errno = why;
-        /* Busy with os_sweep(), or there: of a process of the same number. */
+        /* EBUSY: os_sweep() holds it. EEXIST: it is a file of another process
+         * with the same process number. */
         if (why != EBUSY && why != EEXIST)
             return NULL;
     }
     return NULL;
 }
 
-/* Writes it with the mode of another file, if it is to have that. */
+/* Writes an unfinished file and moves it to `path`, with the permissions of
+ * `like` if `like` exists. */
 static bool exchange(const char *path, const void *data, size_t nbytes,
                      const struct os_place *like)
 {

@@ -104,7 +104,7 @@ static bool cpy_tensor_async(ggml_backend_t from, ggml_backend_t to,
                             a->stream),
              "copying a tensor");
     } else {
-        /* An event of one driver says nothing to the other one. */
+        /* A stream cannot wait for another driver's event. */
         if (kpk_instance_device(inst)->platform !=
             kpk_instance_device(b->gpu->inst)->platform)
             return false;
@@ -370,7 +370,7 @@ static struct ggml_backend_reg registry = {
               .get_device = get_device},
 };
 
-/* The drivers' numbers of a device's attributes: HIP's from 5 on, CUDA's. */
+/* The numbers of device attributes in HIP (5 and later), and in CUDA. */
 enum { INTEGRATED, PCI_BUS, PCI_DEVICE, PCI_DOMAIN, NATTRIBUTES };
 static const int attributes[NATTRIBUTES][2] = {
     [INTEGRATED] = {16, 18},

@@ -152,7 +152,7 @@ static const char *pinned_name(ggml_backend_buffer_type_t type)
     return "KPACK_Host";
 }
 
-/* Where no memory can be pinned, the host's own does. */
+/* Falls back to ordinary host memory if none can be pinned. */
 static ggml_backend_buffer_t alloc_pinned(ggml_backend_buffer_type_t type,
                                           size_t size)
 {

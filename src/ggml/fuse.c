@@ -1,8 +1,8 @@
 /*
  * fuse.c - nodes of a graph that one launch computes together
  *
- * TABLE has a row for each sequence of nodes that a kernel serves. The numbers
- * are those of the nodes alone: the same sums in the same order.
+ * TABLE has a row for each sequence of nodes that a kernel serves. Results
+ * equal those of separate launches: the same sums in the same order.
  */
 #include "fuse.h"
 
@@ -14,7 +14,7 @@
 
 enum { MOST_NODES = 5 };
 
-/* A row of TABLE, and the nodes that it was found for. */
+/* The nodes of a graph that match a row of TABLE. */
 struct sequence {
     const struct ggml_cgraph *graph;
     int first, n;

@@ -46,7 +46,7 @@ static const struct ggml_tensor *root(const struct ggml_tensor *t)
     return t->view_src ? t->view_src : t;
 }
 
-/* Whether node i is read by node `to` alone, or views of it are. */
+/* Whether only node `to` reads node i, directly or through views. */
 static bool only_for(const struct ggml_cgraph *graph, int i, int to)
 {
     const struct ggml_tensor *t = graph->nodes[i];

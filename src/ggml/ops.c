@@ -26,19 +26,19 @@ const kpk_module *const ops_modules[] = {
 };
 const size_t ops_nmodules = sizeof(ops_modules) / sizeof(ops_modules[0]);
 
-/* One operation: what the columns of TABLE say of it. */
+/* One operation, a row of TABLE. */
 struct op;
 typedef bool serve(struct run *run, const struct ggml_tensor *t,
                    const struct op *op);
 struct op {
     serve *serve;
-    int params; /* the first of the parameters that are floats; NONE */
+    int params; /* index of the first float parameter, or NONE */
 };
 enum { NONE = -1 };
 
 /* ---- elementwise ---- */
 
-/* The parameters of a function of one element; those it has not are 0. */
+/* The parameters of a function of one element; absent ones are 0. */
 struct params {
     float v[4];
 };
@@ -455,8 +455,8 @@ static bool soft_max(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(in, mask, sinks, out, sums, parts, scale, max_bias));
 }
 
-/* The indices that sort each row of x, to memory without gaps. Many blocks sort
- * a long row: as many rows at a time as SORT_NBYTES of memory allow. */
+/* Writes the indices that sort each row of x to `out`, contiguously. Many
+ * blocks sort a long row; SORT_NBYTES of memory limit the rows at a time. */
 static bool sort_rows(struct run *run, const struct ggml_tensor *x,
                       bool ascending, void *out)
 {
@@ -675,7 +675,7 @@ bool ops_heads_to_cache(struct run *run, const struct group *g,
 
 /* ---- places ---- */
 
-/* Which elements of a matrix stay: those so far ahead of the diagonal. */
+/* Keeps the elements of a matrix on one side of a diagonal. */
 static bool band(struct run *run, const struct ggml_tensor *t,
                  const struct op *op)
 {

@@ -426,16 +426,16 @@ bool mul_mat_two(struct run *run, const struct ggml_tensor *a,
 /* ---- mixtures of experts ---- */
 
 /*
- * Up to so many rows for each matrix, on average, the matrix is read for each
- * of them; more rows share it, in tiles of TILE_ROWS, and of a matrix's tiles
- * so many times the average are made side by side.
+ * With an average of up to MOST_ROWS_APART rows per matrix, the matrix is read
+ * once for each row. More rows share a matrix in tiles of TILE_ROWS; the grid
+ * has SIDE_BY_SIDE times the average number of tiles per matrix.
  */
 enum { MOST_ROWS_APART = 2, TILE_ROWS = 64, SIDE_BY_SIDE = 2 };
 
-/* A token's row for each of the matrices that ids choose for it. */
+/* A product of each token with the matrices that ids choose for it. */
 struct experts {
-    int32_t columns, rows, n; /* of the matrices, and how many there are */
-    int32_t used, tokens;     /* chosen for a token */
+    int32_t columns, rows, n; /* columns and rows of each of n matrices */
+    int32_t used, tokens;     /* used: matrices per token */
     int32_t inputs;           /* columns of a token: `used`, or 1 for all */
     int32_t results;          /* rows of the result */
 };

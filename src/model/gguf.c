@@ -86,7 +86,8 @@ struct reader {
     fail((reader)->fault, "%s is damaged: " format ". Fetch it again",         \
          (reader)->gguf->path, __VA_ARGS__)
 
-/* n bytes, which `what` is made of; NULL if the file ends before. */
+/* Takes the next n bytes, the content of `what`; NULL if the file ends before.
+ */
 static const uint8_t *take(struct reader *r, uint64_t n, const char *what)
 {
     const uint8_t *at = r->at;

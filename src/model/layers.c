@@ -2,18 +2,17 @@
  *
  * All architectures share the steps of a layer: a step without weights in the
  * model is left out. Each step reads one value and writes another; values are
- * buffers of a device. ADD_NORM first adds what it reads to the residual
- * stream, unless that has been done.
+ * buffers of a device. ADD_NORM first adds its input to the residual stream,
+ * unless an earlier step has added it.
  *
  * Devices with a slice of each tensor (split.h) run the same steps with fewer
  * heads and narrower inner layers. RESULT is then a part of a sum, which
  * ADD_NORM completes: one launch adds up the devices' parts, adds the sum to
  * the stream and norms it (team.h).
  *
- * Steps that follow each other are one launch where a kernel does both: what
- * Q, K and V go through; a product and what rounds its input to blocks; and
- * products of the same value whose weights lie side by side, and whose results
- * do.
+ * Adjacent steps share a launch if a kernel does both: the steps of Q, K and V;
+ * a product and the quantization of its input; products of the same value whose
+ * weights and results are contiguous.
  */
 #include "layers.h"
 
@@ -152,7 +151,7 @@ bool multiply(struct shard *shard, const struct matrix *m, enum value in,
     return op_product(shard->gpu, m, x, shard->q8, n, out, stride, fault);
 }
 
-/* Whether all that reads a norm multiplies it with quantized matrices. */
+/* Whether every step that reads the norm multiplies by a quantized matrix. */
 static bool only_blocks(const struct layer *layer, size_t norm)
 {
     for (size_t i = norm + 1; i < NSTEPS && layer_steps[i].op != ADD_NORM; i++)
@@ -161,15 +160,15 @@ static bool only_blocks(const struct layer *layer, size_t norm)
     return true;
 }
 
-/* The devices' parts of RESULT are added up, and to the stream if there is one.
- * The sum's norm goes to `out`, or to q8. */
+/* Adds up the devices' parts of RESULT, and adds the sum to the stream if there
+ * is one. The sum's norm goes to `out`, or to q8. */
 static bool sum_parts(struct shard *shard, float *stream, const float *weight,
                       uint32_t n, float *out, void *q8, struct fault *fault)
 {
     const struct team_sum sum = {
         .x = shard->value[RESULT],
         .stream = stream,
-        .alone = shard->value[NORMED], /* nobody reads the last norm any more */
+        .alone = shard->value[NORMED], /* its old content is not read again */
         .weight = weight,
         .rows = n,
         .columns = shard->slice.sizes.width,
@@ -271,7 +270,8 @@ bool make_turns(const struct model *model, struct shard *shard,
     return true;
 }
 
-/* All heads: biases, norms, rotation, and K and V to the cache. */
+/* Applies biases, norms and rotation to all heads, and stores K and V in the
+ * cache. */
 static bool run_heads(const struct model *model, const struct layer *layer,
                       struct fault *fault)
 {

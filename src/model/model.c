@@ -84,7 +84,8 @@ static bool find_groups(struct model *model, const struct model_token *tokens,
                 model->nwanted, o->answers);
 }
 
-/* In staging; where devices have them depends on the same two counts. */
+/* Writes the run's inputs to staging memory, with the layout that devices use.
+ * Returns their size. */
 static size_t gather_inputs(struct model *model,
                             const struct model_token *tokens)
 {

@@ -379,7 +379,7 @@ static size_t digits_of(uint32_t letter)
     return letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
 }
 
-/* Behind the character, class or group at p. */
+/* The end of the character, class or group that starts at p. */
 static const uint32_t *behind(const uint32_t *p)
 {
     const uint32_t close = *p == '[' ? ']' : ')';
@@ -393,7 +393,7 @@ static const uint32_t *behind(const uint32_t *p)
     return p + 1;
 }
 
-/* A character of a pattern, which moves behind it. */
+/* Reads a literal character of a pattern and moves *p past it. */
 static uint32_t literal(const uint32_t **p)
 {
     const uint32_t *at = *p;

@@ -157,7 +157,7 @@ bool slice_of(const struct gguf *gguf, const struct sizes *s, uint32_t ranks,
         return refuse(gguf, s, &u, ranks, fault);
     cut_heads(out, &u, ranks, rank);
     cut(&out->sizes.inner, &out->before.inner, u.inner, ranks, rank);
-    /* logits are gathered, in shares of one size */
+    /* Logits are gathered, so all shares must have the same size. */
     if (s->vocabulary % ranks == 0)
         cut(&out->sizes.vocabulary, &out->before.vocabulary, 1, ranks, rank);
     return true;

@@ -83,13 +83,13 @@ static bool is_widened(const struct gguf_tensor *t)
     return t->dim[1] == 1 && t->format->elems == 1 && t->format->id != 0;
 }
 
-/* A part's bytes on a device. */
+/* The size of a part in device memory. */
 static uint64_t device_nbytes(const struct part *p)
 {
     return p->rows * p->row_nbytes * (is_widened(p->t) ? 2 : 1);
 }
 
-/* To device memory of device_nbytes(). */
+/* Copies a part to device memory of device_nbytes(). */
 static bool copy_part(struct loader *l, struct gpu *gpu, const struct part *p,
                       void *to, struct matrix *m)
 {
