@@ -309,7 +309,7 @@ static size_t same_module(const struct pack *pack, size_t first)
     return n;
 }
 
-/* A thread takes one module after the other. */
+/* A thread: compresses one module after the other. */
 static void *work(void *argument)
 {
     struct pack *pack = argument;

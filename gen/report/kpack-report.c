@@ -77,7 +77,8 @@ static LLVMDisasmContextRef disassembler(const struct codeobj *co,
         NULL);
 }
 
-/* Steps over bytes that do not disassemble, such as a table in the code. */
+/* Counts instructions by class. Bytes that do not disassemble, such as a table
+ * in the code, are skipped. */
 static void count_instructions(LLVMDisasmContextRef context,
                                const unsigned char *code, uint64_t nbytes,
                                unsigned long counts[NCLASSES])

@@ -165,7 +165,7 @@ static void name_parameter(const struct launchers *w, const struct launcher *l,
     if (!ir_parameter(w->in->ir, l->source.kernel->subprogram,
                       (unsigned)arg + 1, name, sizeof(name)))
         snprintf(name, sizeof(name), "arg%zu", arg + 1);
-    /* The source's identifiers may have letters beyond ASCII. */
+    /* Identifiers of the source may have non-ASCII letters. */
     for (char *c = name; *c; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_';
     snprintf(out, 110, "%.100s%s", name, is_keyword(name) ? "_" : "");

@@ -100,9 +100,9 @@ void pack_write_kernels(FILE *f, const struct codeobj *co)
     }
 }
 
-/* A module's name for programs. If the headers of two packs in one source have
- * a module of the same name, its short name is taken back: what a compiler says
- * of it then names both. */
+/* Declares a module under its full and its short name. If a source includes
+ * headers of two packs with modules of the same name, the short name becomes an
+ * undeclared identifier whose text explains the conflict. */
 static void write_module_name(FILE *f, const char *pack, const char *module)
 {
     fprintf(f,

@@ -44,7 +44,7 @@ char *part_symbol(const struct pack_part *part)
 
 /* ---- kernels and arguments ----------------------------------------------- */
 
-/* Beginnings of the lists of arguments written so far. */
+/* The argument lists written so far; kernels with equal lists share one. */
 struct arg_lists {
     struct {
         const struct codeobj_kernel *kernel; /* a kernel with the list */

@@ -675,7 +675,8 @@ bool ops_heads_to_cache(struct run *run, const struct group *g,
 
 /* ---- places ---- */
 
-/* Keeps the elements of a matrix on one side of a diagonal. */
+/* Keeps the elements of a matrix in a band of diagonals; the others become 0 or
+ * -INFINITY. */
 static bool band(struct run *run, const struct ggml_tensor *t,
                  const struct op *op)
 {

@@ -34,7 +34,7 @@ static uint32_t take(unsigned nbytes)
 
 /* ---- HIP ---- */
 
-/* tests/unit/fake_hip.c, linked in, but for the launch. */
+/* The fake HIP of tests/unit/fake_hip.c; this file replaces its launch. */
 extern struct fake_hip fake_hip;
 
 static volatile uint8_t sink;

@@ -404,7 +404,7 @@ static struct gguf_element nvfp4(const uint8_t *b, size_t e)
                                  code & 8 ? -sizes[code & 7] : sizes[code & 7]};
 }
 
-/* The facts that formats.h lacks: struct gguf_format from align on. */
+/* The fields of struct gguf_format from `align` on, which formats.h lacks. */
 /* clang-format off */
 #define OWN_Q4_0   2, GGUF_BIAS_S,     GGUF_BIAS_S,     0,     false, q4_0
 #define OWN_Q4_1   4, GGUF_BIAS_S,     GGUF_BIAS_S,     -7.5,  false, q4_1

@@ -16,7 +16,7 @@ struct pass {
     size_t n;
     uint32_t layer;
     struct rounding rounding;
-    double yarn, trained; /* the stretch by YaRN, or 0; and of which length */
+    double yarn, trained; /* YaRN's stretch, or 0, and the trained length */
 };
 
 static double *numbers(size_t n)

@@ -64,7 +64,8 @@ uint32_t bench_next_random(void)
     return (uint32_t)(state >> 32);
 }
 
-/* Numbers that every float type can hold, as scales of blocks too. */
+/* Memory filled with bits that are ordinary numbers in every float type, and
+ * valid scales of blocks. */
 uint64_t shape_memory(uint64_t nbytes)
 {
     static uint32_t words[PATTERN / 4];

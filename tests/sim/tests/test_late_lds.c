@@ -322,7 +322,8 @@ static const struct {
      FORBIDDEN},
 };
 
-static bool watches; /* for races: then a fault is another value */
+static bool
+    watches; /* check for races, each of which counts as a wrong value */
 
 static bool is_gfx12(const char *target)
 {
