@@ -558,7 +558,8 @@ endif
 # for NVIDIA alone whose source nvcc takes and clang does not.
 KPACK_FIRST_ARCH := $(firstword $(KPACK_TARGETS_OF_PACK))
 KPACK_IR_OF = $(if $(PREBUILT),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
-# IR is of the first target, AMD's if the pack has any. NVIDIA's is a number: 90a.
+# The IR is compiled for the first target, one of AMD's if there is any. For
+# NVIDIA the target is a number such as 90a.
 KPACK_FIRST_SM = $(patsubst compute_%,%,$(patsubst sm_%,%,$(if $(filter sm_%,$(KPACK_FIRST_ARCH)),\
   $(call KPACK_NVCC_ARCH,$(KPACK_FIRST_ARCH)),$(KPACK_FIRST_ARCH))))
 KPACK_IR_FLAGS_AMD = $(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) $(HIPFLAGS_$(1)) $(KPACK_DEVICE_FLAGS) \
@@ -566,7 +567,8 @@ KPACK_IR_FLAGS_AMD = $(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) $(HIPFLAGS_$(
 KPACK_IR_FLAGS_NVIDIA = $(KPACK_CUDA_FLAGS) $(call KPACK_DEFINES,$(HIPFLAGS_$(1))) $(call KPACK_CUDA_TARGET,$(KPACK_FIRST_SM))
 KPACK_IR_FLAGS = $(if $(KPACK_AMD_ARCHS),$(KPACK_IR_FLAGS_AMD),$(KPACK_IR_FLAGS_NVIDIA)) \
   -w -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes
-# What follows the command for NVIDIA, which may fail: then there is no IR.
+# The end of NVIDIA's command. If the command fails, there is no IR, and a note
+# says why.
 KPACK_IR_OTHERWISE = 2>'$(@:.made=.said)' || { rm -f '$(@:.made=.ll)'; \
   echo "kpack: module $(1) has no typed launchers and names no arguments, because $(notdir $(KPACK_DEVICE_CXX)) does not compile it for $(KPACK_FIRST_ARCH): $$(grep -m 1 error: '$(@:.made=.said)')"; }; \
   rm -f '$(@:.made=.said)'
@@ -574,7 +576,7 @@ KPACK_IR_COMPILER = $(if $(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $(KPACK_DEV
 # $(call KPACK_IR,MODULE) writes the IR beside the rule's target.
 KPACK_IR = $(KPACK_IR_COMPILER) $(KPACK_IR_FLAGS) -o '$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)) \
   $(if $(KPACK_AMD_ARCHS),,$(KPACK_IR_OTHERWISE))
-# The generator's argument for it, if there is IR.
+# The generator's argument for the IR, if there is any.
 KPACK_IR_ARGUMENT = $(if $(KPACK_AMD_ARCHS),'ir=$(@:.made=.ll)',$$(test ! -e '$(@:.made=.ll)' || echo 'ir=$(@:.made=.ll)'))
 
 KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
@@ -584,11 +586,11 @@ KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/inc
 # Forces a rule if one of its files is missing.
 KPACK_UNLESS_THERE = $(if $(filter-out $(wildcard $(1)),$(1)),KPACK_FORCE)
 
-# What a module's tables are made of.
+# Prerequisites of a module's tables.
 KPACK_MADE_FROM = $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call KPACK_CSV_OF,$(1)) $(call KPACK_CSV_STAMP,$(1)) \
   $(KPACK_ALIASES) $(KPACK_ALIASES_STAMP) $(KPACK_TYPES) $(KPACK_TYPES_STAMP) $(KPACK_TAKEN) \
   $(KPACK_GEN) $(KPACK_B)/stamp/pack
-# The same as the generator's arguments, before that for the IR and after it.
+# The generator's arguments for these files: before and after that for the IR.
 KPACK_OBJECT_ARGUMENTS = $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
   $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)')
 KPACK_NAME_ARGUMENTS := $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')

@@ -127,8 +127,8 @@ shrinks() {
 targets_of() { "$kpack" list "$1" | sed 1d | awk '{ print $3 }'; }
 check "a sound archive shrinks" shrinks
 
-# ar's listing of the archive. The index is the first member: a count and places
-# of four bytes, most significant first.
+# Damages the archive. Its first member is ar's index: a count and offsets, four
+# bytes each, big-endian.
 archive() { # what output
     python3 - "$small" "$2" "$1" <<'END'
 import sys
@@ -209,7 +209,8 @@ END
     check "an object file with $what" says_zeros "$WORK/odd.a"
 done
 
-# Archives as others make them: with no index, and with one of eight bytes.
+# Archives as other tools make them: without an index, and with an index of
+# 8-byte offsets.
 ar rcS "$WORK/no-index.a" "$WORK"/members/*.o
 python3 - "$small" "$WORK/long-index.a" <<'END'
 import struct, sys

@@ -12,8 +12,8 @@ include=$ROOT/kernels/include
 
 # ---- includes ----
 
-# Prints the headers to compile for a vendor. A header whose first line includes
-# another compiles the other alone, before its own text: the other is left out.
+# Prints the headers to compile for a vendor. If a header's first line includes
+# another header, this tests the other one too, which is then left out.
 cat >"$WORK/includes.py" <<'END'
 import os
 import re

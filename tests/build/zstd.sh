@@ -132,7 +132,8 @@ check "it gives less" says 1 "it decompresses to fewer bytes" "$kpack" extract "
 failing=zeros
 check "it gives other bytes" says 1 "its SHA-256 is not the one" "$kpack" extract "$WORK/kept-$anew.a" m "$anew" -o "$WORK/out"
 
-# Pruning compresses anew what was stored against what goes.
+# If prune removes an object, the objects compressed against it are compressed
+# again.
 REAL_ZSTD=$(ldd "$B/kpack-compress" | sed -n 's/.*libzstd[^ ]* => \([^ ]*\).*/\1/p')
 export REAL_ZSTD
 prune_anew() { # status words

@@ -14,13 +14,13 @@ here() { # PROGRAM WORD...: runs it
     # shellcheck disable=SC2086 # words
     ${RUN_BY:-} "$@"
 }
-with_hip() { # the same with the driver
+with_hip() { # the same with a HIP driver
     KPK_HIP_LIBRARY=$hip here "$@"
 }
 refused() { # PROGRAM: it does not run
     ! here "$@" 2>"$WORK/refused"
 }
-prints() { # TEXT COMMAND...: all that it prints, line ends of either world
+prints() { # TEXT COMMAND...: COMMAND prints the line TEXT, with LF or CRLF
     wanted=$1
     shift
     "$@" >"$WORK/printed" 2>&1
