@@ -222,7 +222,7 @@ static const char *row_of_amd(int i, char name[16])
 
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
 
-/* each_m, each_n: C for one place in the grid; m, n: C for one tile */
+/* each_m, each_n: part of C per block of the grid; m, n: part of C per tile */
 struct extent {
     int each_m, each_n, m, n;
 };

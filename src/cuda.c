@@ -26,7 +26,7 @@ static struct {
 #undef X
 } cuda;
 
-/* Numbers of cuda.h, where kpack looks at them. */
+/* The numbers of cuda.h that kpack uses. */
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,

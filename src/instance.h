@@ -39,8 +39,8 @@ struct kpk_kernel {
     uint32_t unlisted_nbytes;  /* arguments' size, if the metadata lists none */
     uint32_t nshared_pointers; /* arguments that point to shared memory */
     _Atomic(hipFunction_t) function; /* NULL while not resolved */
-    /* of the table of launch shapes, a bit for each of the kernel's first 64
-     * rows: whether it is for the device */
+    /* a bit for each of the kernel's first 64 rows in the table of launch
+     * shapes: 1 if the row is for the device */
     uint64_t rows;
     size_t first_row;
 };

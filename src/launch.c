@@ -218,8 +218,8 @@ static kpk_status no_list(const kpk_kernel *kernel)
                       (unsigned)kernel->unlisted_nbytes);
 }
 
-/* One pointer for each entry of the kernel's list, as HIP wants them: to the
- * caller's values, or to zeros for an entry that is padding. */
+/* Sets params[], as HIP expects it, to a pointer for each entry of the kernel's
+ * list: to the caller's value, or to zeros if the entry is padding. */
 kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
                                size_t nargs, void *params[KPK_MAX_ARGS])
 {

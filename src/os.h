@@ -66,8 +66,8 @@ struct kpk_i_library {
      * NULL. */
     const char *const *folders;
     const char *root;   /* has a folder for each release; may be NULL */
-    const char *absent; /* says that it is in none of these places */
-    const char *advice; /* says what to do then */
+    const char *absent; /* message: it is in none of these places */
+    const char *advice; /* message: what to do about it */
 };
 extern const struct kpk_i_library kpk_i_hip_library;
 extern const struct kpk_i_library kpk_i_cuda_library;

@@ -240,7 +240,7 @@ static bool read_name(HMODULE module, char *out, size_t nbytes)
     return n > 0 && n < UTF16_MAX && utf16_to_utf8(path, out, nbytes);
 }
 
-/* A module's address may be another one's later, after FreeLibrary(). */
+/* After FreeLibrary() another module may get the same address. */
 const char *kpk_i_library_file(void *handle)
 {
     const char *name = NULL;

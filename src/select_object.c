@@ -81,7 +81,7 @@ static bool take_feature(const char **at, struct feature *out)
     return **at == '\0' || **at == ':';
 }
 
-/* One of NVIDIA's; if not, what follows begins without features. */
+/* Parses a target of NVIDIA; otherwise returns false with no features set. */
 static bool parse_sm(const char *text, struct target *out)
 {
     out->nfeatures = 0;

@@ -1,4 +1,4 @@
-/* import_image.c - one code object of a file joins the import, or is refused */
+/* import_image.c - adds one code object to the import, or refuses it */
 #include "pack/import_image.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
-/* kpack-report.c - the command: what a code object is made of, as JSON
+/* kpack-report.c - the command: prints a code object's content as JSON
  *
  *   kpack-report MODULE FILE >OUT
  *
- * One object: the file's parts, and for each kernel its registers, memory,
- * occupancy and the instructions of its code by class. `make report` puts
- * those of a pack into a page.
+ * It prints one JSON object: the sizes of the file's parts, and each kernel's
+ * registers, memory, occupancy, and instructions by class. `make report` makes
+ * a page from the output for a whole pack.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -13,8 +13,8 @@
 void *alloc_new(size_t n, size_t nbytes);
 /* Makes room for one more element in an array of n, which grows by doubling. */
 void *alloc_grow(void *array, size_t n, size_t nbytes);
-/* A stream into memory. The text is complete when the stream is closed; the
- * caller frees it. */
+/* A stream that writes to memory. The text is complete when the stream is
+ * closed; the caller frees it. */
 FILE *alloc_stream(char **text, size_t *nbytes);
 /* Ends the command because there is no memory. */
 void alloc_none(void);

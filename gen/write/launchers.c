@@ -98,7 +98,7 @@ static bool has_cxx_name(const struct launchers *w, const struct launcher *l)
                    sizeof(name));
 }
 
-/* The name as the source has it: ns::scale<float>. */
+/* The kernel's name in the source, such as ns::scale<float>. */
 static void source_name(const struct launchers *w, const struct launcher *l,
                         char out[LAUNCHER_NAME_MAX])
 {

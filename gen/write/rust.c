@@ -86,7 +86,7 @@ static void read_type(const char *declaration, size_t n, struct parameter *out)
 
     snprintf(text, sizeof(text), "%.*s", (int)n, declaration);
     star = strrchr(text, '*');
-    if (star) { /* its own qualifiers are nobody's concern */
+    if (star) { /* qualifiers of the pointer itself do not matter */
         const bool deep = strchr(text, '*') != star || strchr(text, '(');
 
         *star = '\0';

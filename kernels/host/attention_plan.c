@@ -268,7 +268,7 @@ static bool decodes(const struct choice *c, uint32_t units)
                           : rows <= MOST_DECODE_ROWS && blocks < units);
 }
 
-/* The most parts of so many keys at least. */
+/* Into how many parts of at least `keys` keys the keys can be split. */
 static uint64_t parts_of(const struct choice *c, int64_t keys)
 {
     return seen_keys(c->a) / (uint64_t)most((uint64_t)keys, 1);

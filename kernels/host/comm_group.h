@@ -76,12 +76,12 @@ typedef struct kpk_comm_options {
     uint64_t large_nbytes;
     /* How long a kernel waits for another rank: 10000. */
     uint32_t limit_ms;
-    /* 1: go through RCCL or NCCL in any case; 0: where GPUs of the group do not
-     * reach each other's memory. */
+    /* 1: always use RCCL or NCCL; 0: only if GPUs of the group cannot access
+     * each other's memory. */
     uint32_t by_library;
-    /* The largest all-reduce that goes through workspaces in one direction, in
-     * plain words: 2 MiB for 2 ranks, 1152 KiB / (ranks - 1) for more; 2^40
-     * at most. Each GPU has 2 * ranks times as many, or 2 * large_nbytes. */
+    /* The largest all-reduce that uses the `medium` kernels: by default 2 MiB
+     * for 2 ranks, 1152 KiB / (ranks - 1) for more; at most 2^40. Each GPU's
+     * workspace has 2 * ranks times as many bytes, or 2 * large_nbytes. */
     uint64_t medium_nbytes;
 } kpk_comm_options;
 
@@ -251,8 +251,8 @@ kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
 
 /*
  * kpk_comm_launch_all() starts a call on all ranks of a group in one process:
- * in, out, streams [ranks]. Fails as kpk_comm_launch() does. RCCL and NCCL want
- * it in place of kpk_comm_launch() for several ranks from one thread.
+ * in, out, streams [ranks]. Fails as kpk_comm_launch() does. With RCCL or NCCL
+ * a thread that serves several ranks must use it instead of kpk_comm_launch().
  */
 kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
                                uint32_t root, const void *const *in,

@@ -117,7 +117,7 @@ static void why_not_kernels(const kpk_comm *comm, char why[WHY_NBYTES])
                  (unsigned long)comm->ranks, KPK_COMM_MOST_RANKS);
 }
 
-/* Finds RCCL or NCCL. `why` is why it is needed. */
+/* Finds RCCL or NCCL; `why` says why the group needs it. */
 static kpk_status find_library(const kpk_comm *comm, const kpk_instance *inst,
                                const char *why, const char **engine)
 {
@@ -674,7 +674,7 @@ static kpk_status wait_for_library(kpk_comm *comm, uint32_t rank, void *stream)
                             (unsigned long)rank, comm->engine,
                             (unsigned long)comm->limit_ms);
     }
-    if (st != KPK_OK && library) { /* what is in the stream must end */
+    if (st != KPK_OK && library) { /* abort, so that the stream's work ends */
         end_group(comm, rank, SOME);
         comm->library[rank] = NULL;
         (void)kpk_i_collectives_abort(comm->insts[rank], library);

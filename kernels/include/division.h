@@ -34,7 +34,7 @@ DEV u64 divide_size(u64 a, u32 b, bool fits)
     return fits ? divide_uniform((u32)a, b) : a / b;
 }
 
-/* Where linear index i lies: off = sum of coordinate * stride, last dim first.
+/* The offset of linear index i: the sum of coordinate * stride, last dim first.
  */
 DEV u64 strided_offset(u64 i, u64 num_dims, const size_t *dims,
                        const size_t *strides)

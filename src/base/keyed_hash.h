@@ -20,8 +20,8 @@
 
 __extension__ typedef unsigned __int128 keyed_hash_wide;
 
-/* A new key. Where the system gives no random numbers, `somewhere`, an address
- * that was given by malloc(), is as much as nobody knows. */
+/* A new key. If the system gives no random numbers, the key is derived from
+ * `somewhere`, an address returned by malloc(). */
 static inline uint64_t keyed_hash_key(const void *somewhere)
 {
     uint64_t key;

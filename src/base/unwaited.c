@@ -332,7 +332,8 @@ static const char *printable(const char *name)
     return *name ? name : "?";
 }
 
-/* A second name of a function says nothing new. */
+/* Whether an earlier symbol has the same value: a second name of a function is
+ * reported only once. */
 static bool is_named_before(const struct elf64 *elf, const Elf64_Shdr *table,
                             size_t i, uint64_t value)
 {

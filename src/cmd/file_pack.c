@@ -1,10 +1,10 @@
 /* file_pack.c - the packs in a file, for commands that look into a pack
  *
- * A program's tables cannot be found in it, but its code objects can, and they
- * say themselves which kernels they have: names, arguments and limits. They are
- * made into tables like those of the command's own pack, so every command looks
- * into both alike. What only the tables know is missing: names that a module
- * gives its kernels, and configuration tables.
+ * The command cannot find a program's tables, but it finds its code objects,
+ * whose metadata has kernels' names, arguments and limits. From these it makes
+ * tables like those of its own pack, so that every command treats both alike.
+ * Two things are only in the program's tables and missing here: names that a
+ * module gives its kernels, and configuration tables.
  *
  * Everything is kept until the command ends.
  */

@@ -401,7 +401,7 @@ static const char *move_index(struct copy *copy)
     return NULL;
 }
 
-/* False if `change` stopped it all. */
+/* Copies a member, changed by `change`. False if `change` stops the copy. */
 static bool copy_member(struct copy *copy, const unsigned char *header,
                         size_t from, size_t nbytes, objfile_change *change,
                         void *context)

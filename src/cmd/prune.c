@@ -42,14 +42,14 @@ struct word {
     size_t nbytes;
 };
 
-/* Its target ID, or its processor. */
+/* Whether a word is the target's ID or its processor. */
 static bool word_names(struct word word, const char *target)
 {
     return strncmp(target, word.text, word.nbytes) == 0 &&
            (target[word.nbytes] == '\0' || target[word.nbytes] == ':');
 }
 
-/* How the device would run it. */
+/* How a device named by `word` would run code for the target. */
 static kpk_fit word_fit(struct word word, const char *target)
 {
     char text[64];
@@ -63,8 +63,8 @@ static kpk_fit word_fit(struct word word, const char *target)
                                                                  : KPK_FIT_NONE;
 }
 
-/* Whether the module has one for just that target ID, which serves every such
- * device better than one for more processors. */
+/* Whether the module has a code object for exactly this target ID, which serves
+ * the device better than one for several processors. */
 static bool module_has(const struct scan *scan, const struct found *found,
                        struct word word)
 {

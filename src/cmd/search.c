@@ -68,7 +68,7 @@ static bool is_thin(const struct scan *scan)
            memcmp(scan->bytes, magic, strlen(magic)) == 0;
 }
 
-/* Says of a file whether it was cut short, and if it has nothing. */
+/* Reports if a file is truncated, or has no code objects. */
 static bool judge(struct scan *scan)
 {
     const uint64_t whole = objfile_whole_nbytes(scan->bytes, scan->nbytes);

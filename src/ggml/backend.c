@@ -25,14 +25,15 @@ struct stream {
     struct graphs *graphs;
 };
 
-/* A failure of a call that returns nothing ends the program. */
+/* Ends the program if a call has failed, where ggml's interface returns no
+ * status. */
 static void must(kpk_status status, const char *what)
 {
     if (!gpu_check(status, what))
         abort();
 }
 
-/* Uploads end before what the stream does next. */
+/* Makes the stream's later work wait for uploads. */
 static void behind_uploads(struct stream *s)
 {
     if (!upload_wait(s->gpu, s->stream, &s->seen))
@@ -279,7 +280,8 @@ static bool supports_buft(ggml_backend_dev_t dev,
     return type == &gpu->memory;
 }
 
-/* Weights that lie in the host's memory are worth a copy for this many rows. */
+/* Whether to copy weights from host memory to the device for an operation: it
+ * pays from this many rows on. */
 static bool offload_op(ggml_backend_dev_t dev, const struct ggml_tensor *op)
 {
     enum { ROWS = 32 };

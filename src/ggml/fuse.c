@@ -1,5 +1,5 @@
 /*
- * fuse.c - nodes of a graph that one launch computes together
+ * fuse.c - computes several nodes of a graph by one launch
  *
  * TABLE has a row for each sequence of nodes that a kernel serves. Results
  * equal those of separate launches: the same sums in the same order.
@@ -125,8 +125,8 @@ static bool norm_to_blocks(struct run *run, const struct ggml_tensor *x,
         KPK_ARGS(x->data, added, total, weights->data, blocks, n, padded, eps));
 }
 
-/* RMS_NORM and MUL, the last two of the sequence, behind an ADD or not: its sum
- * is stored if anything else reads it. */
+/* Serves RMS_NORM and MUL, with or without an ADD before them. The ADD's sum is
+ * stored if another node reads it. */
 static bool norm_mul(struct run *run, const struct sequence *s)
 {
     const struct ggml_tensor *add = s->n == 3 ? s->nodes[0] : NULL;

@@ -1,4 +1,4 @@
-/* fuse.h - nodes of a graph that one launch computes together */
+/* fuse.h - computes several nodes of a graph by one launch */
 #ifndef KPK_GGML_FUSE_H
 #define KPK_GGML_FUSE_H
 

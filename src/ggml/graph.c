@@ -309,7 +309,7 @@ static bool record(struct graphs *g, struct recording *r,
     void *recorded = NULL;
     bool good;
 
-    /* other threads' calls, and their own recordings, go on */
+    /* relaxed: other threads may call the driver, and record, meanwhile */
     if (kpk_capture_begin(inst, g->recorder, KPK_CAPTURE_RELAXED) != KPK_OK)
         return false;
     good = launch_all(g, graph, g->recorder);

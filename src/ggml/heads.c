@@ -68,7 +68,8 @@ static bool only_for(const struct ggml_cgraph *graph, int i, int to)
     return false;
 }
 
-/* The product that node i alone reads, as it is or reshaped; NO_NODE: none. */
+/* The product that only node i reads, directly or reshaped; NO_NODE if there is
+ * none. */
 static int product_before(const struct ggml_cgraph *graph, int first, int i)
 {
     const struct ggml_tensor *made = root(graph->nodes[i]->src[0]);

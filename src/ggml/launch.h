@@ -134,7 +134,7 @@ bool is_f32(const struct ggml_tensor *t);
 bool same_type(const struct ggml_tensor *a, const struct ggml_tensor *b);
 /* A row's elements, or blocks, lie one behind the other. */
 bool has_rows(const struct ggml_tensor *t);
-/* So do a matrix's rows; matrices may lie anywhere. */
+/* The same for each matrix's rows; matrices may have any strides. */
 bool is_matrix(const struct ggml_tensor *t);
 const char *at(const struct ggml_tensor *t, int64_t i2, int64_t i3);
 float param_f32(const struct ggml_tensor *t, size_t i);

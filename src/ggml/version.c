@@ -1,4 +1,4 @@
-/* version.c - is this the ggml that the backend was compiled for? */
+/* version.c - checks that the process's ggml fits the backend */
 #include "version.h"
 
 #include <ggml.h>

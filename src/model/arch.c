@@ -314,7 +314,7 @@ bool sizes_read(const struct gguf *gguf, struct sizes *out, struct fault *fault)
                     gguf->path);
     out->vocabulary = (uint32_t)embeds->dim[1];
     out->scale = 1.0f / sqrtf((float)out->head);
-    /* Gemma 3 27B divides its width, not its heads' size */
+    /* Gemma 3 27B scales by its width per head, not by the heads' size */
     if (out->arch->scaled_embeds && out->layers == 62) {
         const uint32_t share = out->width / out->heads;
 

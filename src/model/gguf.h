@@ -22,7 +22,7 @@ struct text {
 
 bool text_is(struct text text, const char *what);
 
-/* For printf's "%.*s": cut where it would be too long for a sentence. */
+/* For printf(): a text, cut after 96 bytes. */
 #define TEXT_FORMAT "%.*s"
 #define TEXT_ARGS(text) ((text).n < 96 ? (int)(text).n : 96), (text).at
 

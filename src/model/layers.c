@@ -412,8 +412,8 @@ static void place_neighbours(struct model *model, const struct layer *layer)
                 (gates_blocks(layer) ? 1 : model->ntokens) * (size_t)s->inner;
 }
 
-/* Runs a step of a device's part, with those behind it that are one launch; its
- * number is `i`. *next is the first that has not been run. */
+/* Runs step i on a device, with the following steps that share its launch.
+ * *next is the first step that has not been run. */
 static bool run_next(struct model *model, struct layer *layer, size_t i,
                      size_t *next, struct fault *fault)
 {

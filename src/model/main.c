@@ -56,7 +56,7 @@ static bool add_prompt(struct session *s, const char *text, size_t nbytes,
     return true;
 }
 
-/* \n, \t and \\ in a line, in place: its new length. */
+/* Replaces \n, \t and \\ in a line, in place; returns its new length. */
 static size_t unescape(char *line, size_t n)
 {
     size_t to = 0;

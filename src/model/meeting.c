@@ -97,7 +97,7 @@ static bool remove_old(const char *path, const struct sockaddr_un *name,
            fail(fault, "--meet %s: %s", path, strerror(errno));
 }
 
-/* A socket that only this user may connect to. */
+/* Listens at a socket that only this user may connect to. */
 static bool listen_at(const char *path, const struct sockaddr_un *name,
                       int *out, struct stat *made, struct fault *fault)
 {

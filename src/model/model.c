@@ -163,7 +163,7 @@ static bool hand_over(struct model *model, size_t from, struct fault *fault)
                     model->ntokens * model->sizes.width * sizeof(float), fault);
 }
 
-/* The last norm, and the sum before it. */
+/* Adds the last pending result to the stream and computes the last norm. */
 static bool run_output_norm(struct model *model, struct shard *shard,
                             struct fault *fault)
 {

@@ -9,9 +9,8 @@ struct model;
 const struct sizes *model_sizes(const struct model *model);
 uint64_t model_allocated(const struct model *model);
 
-/* A token of a run. A sequence's tokens lie side by side. Positions count up
- * from the sequence's length so far: a run's tokens see the tokens of earlier
- * runs. */
+/* A token of a run. A sequence's tokens are adjacent. Positions continue from
+ * the sequence's length so far: tokens see those of earlier runs. */
 struct model_token {
     uint32_t id, sequence, position;
     bool wanted; /* the caller wants its answer */

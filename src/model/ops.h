@@ -69,13 +69,13 @@ bool op_takes(const struct tensor_format *format);
 /* out[i] = row ids[i] of m */
 bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
              uint32_t n, float *out, struct fault *fault);
-/* A product's input for n rows of x: x itself, or Q8_1 blocks of x in q8. */
+/* The size of q8, the Q8_1 blocks of n rows of x, as a product's input. */
 uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n);
-/* Columns of a row of blocks, zeros behind it included. */
+/* Columns of a row of blocks, with the zeros that pad it. */
 uint32_t op_quantized_columns(uint32_t columns);
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                  void *q8, struct fault *fault);
-/* The same of numbers in f16. */
+/* The same for an x of f16. */
 bool op_quantize16(struct gpu *gpu, const void *x, uint32_t columns, uint32_t n,
                    void *q8, struct fault *fault);
 /* out [n, m->rows], a row every `stride` numbers, = x m^T; q8 is x quantized,

@@ -267,7 +267,8 @@ static enum sort class_at(const uint32_t *code, size_t n, size_t at)
 
 /* ---- words ---- */
 
-/* The length of a contraction's ending at code[at], an apostrophe; or 0. */
+/* The length of a contraction, such as 's or 're, at code[at]; 0 if there is
+ * none. */
 static size_t contraction(const uint32_t *code, size_t n, size_t at, bool fold)
 {
     static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
@@ -459,7 +460,7 @@ static bool atom_has(const uint32_t *p, uint32_t code)
 {
     bool has = false, negated;
 
-    /* as a white space of ASCII: so no range of others has it */
+    /* treated as an ASCII space, so that no range of other characters has it */
     if (code > 127 && is_space(code))
         code = 11;
     if (*p != '[')

@@ -18,7 +18,7 @@ struct slice slice_whole(const struct sizes *s)
     return slice;
 }
 
-/* Elements in the largest block that a matrix of any layer has. */
+/* Elements of the largest block in any layer's matrix `name`. */
 static uint32_t largest_block(const struct gguf *gguf, const struct sizes *s,
                               const char *name)
 {

@@ -1,4 +1,4 @@
-/* vocabulary.h - what a model's file says of its tokens, for tokenizer.c */
+/* vocabulary.h - reads the tokens of a model's file, for tokenizer.c */
 #ifndef MODEL_VOCABULARY_H
 #define MODEL_VOCABULARY_H
 

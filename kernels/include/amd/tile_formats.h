@@ -287,7 +287,7 @@ template <u32 Bytes> DEV u32 byte_products(u32 v)
 #if KPK_WMMA_WIDE
     u32 upper = (Bytes >> 8) * v;
 
-    asm("" : "+v"(upper)); /* else the compiler makes one product of both */
+    asm("" : "+v"(upper)); /* keeps the compiler from merging the products */
     return (upper << 8) + (Bytes & 255) * v;
 #else
     return Bytes * v;

@@ -26,11 +26,11 @@ template <typename T, u32 D, bool Decode> struct AttendShape {
     static constexpr bool wide = D > 256;
     static constexpr u32 threads = Decode ? 128 : 256;
     static constexpr u32 waves = threads / matrix_wave;
-    /* columns of a tile, and how many such tiles side by side K and V have */
+    /* columns of a tile, and how many tiles the columns of K and of V make */
     static constexpr u32 cols = wide ? 256 : D;
     static constexpr u32 k_parts = (D + cols - 1) / cols,
                          v_parts = wide ? 2 : 1;
-    /* where Q does not fit registers, it lies in LDS */
+    /* Q lies in LDS if it does not fit registers */
     static constexpr bool q_in_lds = !S::has_matrix || wide ||
                                      (KPK_WMMA == 11 && D == 256) ||
                                      (KPK_WMMA && Decode && D > 64);

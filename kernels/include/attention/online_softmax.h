@@ -67,9 +67,9 @@ template <typename Sum> struct Softmax {
 };
 
 /*
- * Raises the rows of a wave if an x of any is over: top has the largest x of
- * this lane, join(top) the largest of the lanes that share a row. Then results
- * of row i must be multiplied: scale(i, by).
+ * Raises m of all rows of a wave if any lane has an x above its row's limit.
+ * top[] has this lane's largest x of each row; join() finds the largest among
+ * the lanes that share a row. scale(i, by) must multiply row i's results.
  */
 template <typename Sum, u32 n, class Join, class Scale>
 DEV void raise_rows(Softmax<Sum> (&rows)[n], const f32 (&top)[n], Join join,

@@ -1,5 +1,5 @@
 /*
- * sequences.h - a batch's sequences: where rows lie, which keys they see
+ * sequences.h - a batch's sequences: addresses of rows, and the keys they see
  */
 #pragma once
 

@@ -76,7 +76,7 @@ struct MediumSlots {
     }
 };
 
-/* Stores piece i, and the elements behind it, in a slot. */
+/* Stores piece i in a slot. */
 template <typename T>
 DEV void post_piece(u64 *slot, u64 i, const Piece<T> &piece)
 {

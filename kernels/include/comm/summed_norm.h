@@ -600,10 +600,10 @@ DEV void summed_norms(CommGroup &g, const T *in, const Arguments &args,
         });
 }
 
-/* The same of one row, which fits the registers of the blocks that share it. A
- * row's time is that of its instructions: all that hangs on arguments alone is
- * done before the launch in front ends, and a piece is loaded once, while the
- * number of the call is on its way. */
+/* The same for one row that fits the registers of the blocks that share it. Its
+ * time depends on the number of instructions. So work that needs only arguments
+ * is done before the previous launch ends, and pieces are loaded once, while
+ * the load of the call's number is in flight. */
 template <bool Blocks, u32 K, typename T, typename Arguments, typename Post,
           typename Box>
 DEV void summed_norm_at_once(CommGroup &g, const T *in, const Arguments &args,

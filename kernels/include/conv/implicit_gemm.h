@@ -71,8 +71,7 @@ DEV u64 uniform64(u64 v)
     return uniform((u32)v) | (u64)uniform((u32)(v >> 32)) << 32;
 }
 
-/* p / plane, where p is less than N behind a number below `plane`: for most
- * images without a division */
+/* p / plane for a p below plane + N. Most images need no division. */
 template <u32 N> DEV u32 images_before(u32 p, u32 plane)
 {
     return plane >= N ? p >= plane : p / plane;

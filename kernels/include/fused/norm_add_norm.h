@@ -121,7 +121,7 @@ template <typename T> struct norm_twice {
         }
         return true;
     }
-    /* the row of `sum`, once it is stored */
+    /* The row as read from `sum`, after `sum` was stored. */
     DEV_MEMBER added_row<T> summed() const
     {
         added_row<T> row = outer;

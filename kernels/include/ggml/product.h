@@ -6,13 +6,14 @@
  *   ids   absent, or [columns, tokens] i32
  *   out   [rows, columns, ...] f32
  *
- * Without ids the outer dimensions of out are multiples of m's, and neighbours
- * share a matrix. With ids out is [rows, columns, tokens] and ids choose a
- * matrix for each column of a token; x is repeated to fill the columns. A
- * column whose matrix does not exist is zeros.
+ * Without ids the outer dimensions of out are multiples of m's, and adjacent
+ * results share a matrix. With ids out is [rows, columns, tokens], and ids
+ * choose a matrix for each column of a token; x is repeated to fill the
+ * columns. If the matrix does not exist, the column becomes zero.
  *
- * A group of 32 threads makes one element: these kernels are for few columns,
- * and for layouts and types that modules gemm, quantized and moe do not take.
+ * A group of 32 threads computes one element. These kernels are for few
+ * columns, and for layouts and types that modules gemm, quantized and moe do
+ * not support.
  */
 #pragma once
 

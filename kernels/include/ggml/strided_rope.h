@@ -65,7 +65,7 @@ struct Turner {
     const kpk_ggml_rope &r;
     const i32 *positions;
     u32 tokens;
-    const f32 *table; /* of ggml_rope_table() for the same; or null */
+    const f32 *table; /* made by ggml_rope_table() with this r; or null */
     rope_args args;
     rope_angles angles;
 

@@ -164,8 +164,8 @@ DEV u32 iq2_quants(u32 point, int i, u32 signs)
 
 /*
  * Bytes: 0 d:f16; 2 eight bytes for each chunk. d * (2 n + 1) / 8 * q
- * The four points of a chunk have a byte each; a word behind them has seven
- * signs for each point, and n in its top four bits.
+ * A chunk has a byte for each of its four points, then a word with seven signs
+ * for each point and n in its top four bits.
  */
 struct IQ2_XXS : GridBlock<IQ2_XXS> {
     static constexpr int bytes = 66, scale_width = 32;

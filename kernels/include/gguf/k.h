@@ -117,7 +117,7 @@ struct Q3_K : KBlock {
                 load_words<2, A>(b + 102)};
     }
 
-    /* the scales of both groups, without the -32, in bytes 0 and 2 */
+    /* the scales of groups 0 and 1 in bytes 0 and 2, before 32 is subtracted */
     DEV u32 scales(const Raw &r, int chunk)
     {
         const int byte = 8 * (chunk & 1);

@@ -1,20 +1,20 @@
 /*
- * gemm_tile.h - a tile of C by the units of unit.h
+ * gemm_tile.h - computes a tile of C by the matrix units of unit.h
  *
- * A workgroup makes Size x Size results. It walks along K in steps of 128 bytes
- * of A's rows and B's columns: 64 elements of f16, 32 of f32, 16 of f64. A
- * thread brings 64 bytes of each operand from memory into registers while the
- * step before is multiplied, and from there into LDS.
+ * A workgroup computes Size x Size results. It loops over K in steps of 128
+ * bytes of A's rows and B's columns: 64 elements of f16, 32 of f32, 16 of f64.
+ * A thread loads 64 bytes of each operand to registers while the previous step
+ * is multiplied, and then stores them to LDS.
  *
- * Where K is not contiguous in memory, a thread brings small blocks, which it
- * turns over in registers. Rows beyond the matrix repeat its last rows; results
- * of such rows are not stored. A step that K does not fill, and an operand of
- * fewer rows than such a block has, go to LDS element by element, with zeros
- * behind the end of K.
+ * If K is not contiguous in memory, a thread loads small blocks and transposes
+ * them in registers. Rows beyond the matrix repeat its last rows; their results
+ * are not stored. The last, partial step along K, and an operand with fewer
+ * rows than a block, are copied to LDS element by element, with zeros behind
+ * the end of K.
  *
  * In LDS a row of a step has 8 pieces of 16 bytes. A piece's place in its row
- * depends on the row, so that the lanes of a wave, which read one piece of each
- * row, and write one of every fourth row, find it in different banks.
+ * depends on the row, so that lanes use different banks: the lanes of a wave
+ * read one piece of each row, and write one piece of every fourth row.
  */
 #pragma once
 
@@ -315,7 +315,7 @@ DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
         a.begin(k0), b.begin(k0);
         if (early)
             a.load(), b.load();
-        if (flip) /* until the tile before has been read */
+        if (flip) /* wait until the previous tile has been read */
             __syncthreads();
         NO_UNROLL
         for (k0 += step;; k0 += step) {

@@ -2,9 +2,9 @@
  * unit.h - one wave's product D[16,16] += A[16,K] B[K,16], a row a target
  *
  * A and B^T lie in memory as 16 rows along K. A unit takes `pieces` pieces of
- * 16 bytes from each row; a lane holds some pieces and hands them over
- * unchanged. Which k a lane's element is does not matter, as long as A and B
- * agree: so one layout serves instructions of every depth. The table gives the
+ * 16 bytes from each row; a lane passes its pieces to the instruction
+ * unchanged. The order of k within a unit does not matter as long as A and B
+ * agree, so one layout serves instructions of every depth. The table gives the
  * pieces of lane l.
  *
  *   row     targets         pieces  of A and B: (row, piece)  of D: row, column

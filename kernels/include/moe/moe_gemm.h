@@ -95,9 +95,9 @@ template <typename T> struct dense_expert {
 
 /* ---- weights to T ----
  *
- * AMD's targets that have no instruction for bf16 round by integers. A NaN
- * among weights comes from a scale or bias that is a NaN, and stays a NaN
- * through this rounding: so no weight needs a check.
+ * On AMD's targets without an instruction for bf16, rounding uses integers. A
+ * NaN weight comes from a scale or bias that is NaN, and this rounding keeps
+ * such a NaN, so weights are not checked for NaN.
  */
 template <typename T> struct round_weights {
     static DEV_MEMBER f32 scale(f32 v)

@@ -45,10 +45,10 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
     static constexpr int waves_across = Parts > 1 ? 1 : Cols / (16 * ncols);
     static constexpr int waves_down = waves / waves_across;
     static constexpr int nrows = Rows / waves_down / 16;
-    /* units of columns that a wave reads: of each of its parts */
+    /* units of columns that a wave reads; with parts, one for each part */
     static constexpr int held = Parts > 1 ? Parts / waves_down : ncols;
     static_assert(Parts == 1 || Cols / Parts == 16, "a unit to a part");
-    /* Q8_1 blocks in the pieces of a lane, halves that have a scale each */
+    /* Q8_1 blocks in a unit; scales and biases of a Q8_1 block */
     static constexpr int unit_blocks = (int)U::k / 32;
     static constexpr int scales = TileStep<F>::scales;
     static constexpr int biases = TileStep<F>::biases;

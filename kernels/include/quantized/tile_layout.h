@@ -206,8 +206,8 @@ template <class F> constexpr bool tile_is_raw = false;
 #endif
 constexpr bool raw_by_words = !KPK_TILE_RAW;
 
-/* Whether word e of a lane's piece is of half e / 2 of block e % 2, so that
- * each instruction has a half. */
+/* Whether word e of a lane's piece belongs to half e / 2 of block e % 2. Then
+ * each instruction multiplies a half block. */
 #if KPK_MFMA
 template <class F>
 constexpr bool tile_by_words = raw_by_words ? tile_is_raw<F> : false;
@@ -221,7 +221,7 @@ constexpr int tile_bias_steps = 8;
 
 constexpr int raw_column = 2 * Q8_1::words;
 
-/* K formats with weights of an eight-bit integer times d */
+/* K formats whose weights are an 8-bit integer times d */
 template <class F> constexpr bool tile_one_scale = false;
 
 DEV constexpr int first_word(int eighth)
@@ -239,13 +239,13 @@ template <class F, int Rows, int Cols> struct TileLds {
     /* whether all of a block's steps have one scale */
     static constexpr bool one_scale =
         (raw || KPK_WMMA_WIDE) && tile_one_scale<F>;
-    /* biases times s are products of f16: of one of x for each Q8_1 block, and
-     * K formats have dmin besides */
+    /* whether the products of biases and s use f16, with one bias of x for each
+     * Q8_1 block; K formats also multiply by dmin */
     static constexpr bool half_biases = raw && F::tile_bias == Bias::stored_sum;
     static constexpr bool minima = (half_biases || KPK_WMMA_WIDE) &&
                                    F::tile_bias == Bias::stored_sum &&
                                    !TileStep<F>::legacy;
-    /* the same by WMMA, eight steps at a time, where one of x is enough */
+    /* the same by WMMA, eight steps at a time, for formats with one bias */
     static constexpr bool step_biases = tile_has_wmma &&
                                         F::tile_bias == Bias::stored_sum &&
                                         TileStep<F>::legacy;
@@ -258,8 +258,8 @@ template <class F, int Rows, int Cols> struct TileLds {
         else
             return 1;
     }
-    /* from one scale of a step to the next: in other banks, because
-     * neighbouring threads store both */
+    /* distance between the scales of a step; they lie in different banks,
+     * because adjacent threads store them */
     static constexpr int row_slot = Rows + (tile_has_units ? 16 : 0);
     static constexpr int col_slot = Cols + (tile_has_units ? 16 : 0);
     /* slots of biases; for raw columns neighbours by `which` and by `half` use

@@ -120,7 +120,8 @@ DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
     return v;
 }
 
-/* rank, rank + size, ...: `batch` loads in flight; past the end, the last */
+/* Folds elements rank, rank + size, ... with `batch` loads in flight. Loads
+ * past the end read the last element, which is not folded again. */
 template <typename OP, u32 batch, typename N, typename T>
 DEV N fold_batches(typename OP::value &v, const T *p, N step, N m, N n,
                    u32 size, bool partial)

@@ -1,9 +1,9 @@
 /*
  * neighbours.h - which blocks take their neighbours' outputs, and how many
  *
- * One block in 2^shift stays. AMD's chips of up to 8 dies deal blocks to the
- * dies in turn, so blocks that stay come in runs of 8: every 2^shift-th block
- * would be on one die for a shift of 3 and more.
+ * One block in 2^shift stays. AMD's chips have up to 8 dies and assign blocks
+ * to them in turn. So blocks that stay form runs of 8; if every 2^shift-th
+ * block stayed, with a shift from 3 up all would be on one die.
  */
 #pragma once
 

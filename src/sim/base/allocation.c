@@ -180,7 +180,7 @@ static void retire(struct table *table, struct record *record)
     struct retired *it = malloc(sizeof(*it));
 
     if (!it)
-        return; /* out of memory: leak rather than pull it from a reader */
+        return; /* no memory: leak it, because a reader may still use it */
     *it = (struct retired){mem.retired, table, record};
     mem.retired = it;
 }

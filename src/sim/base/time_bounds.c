@@ -51,7 +51,7 @@ static double simds_used(const struct sim_card *card,
     return large_grid ? all : least(cus, (double)s->waves);
 }
 
-/* Registers and LDS leave room for so many waves, of whole groups. */
+/* How many waves of whole groups fit the registers and the LDS. */
 static double waves_per_simd(const struct sim_target *t,
                              const struct sim_work *k)
 {

@@ -1,4 +1,4 @@
-/* kernel_print.c - the texts of kernels, from format and arguments
+/* kernel_print.c - prints the output of kernels' printf()
  *
  * A buffer of texts begins with the number of bytes used and its size. A record
  * begins with a word of control: its size in bytes times 4, plus 2 if the

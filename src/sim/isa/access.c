@@ -39,7 +39,7 @@ static void outside(struct wave *w, uint64_t addr, unsigned n, enum access how,
     const struct sim_alloc *a = sim_mem_find(addr);
     typedef unsigned long long ull;
 
-    if (a) { /* it starts inside and runs out */
+    if (a) { /* the access begins inside and ends outside */
         sim_fault_raise(w, SIM_FAULT_MEMORY, lane, addr,
                         "%s %u bytes at 0x%llx, of which %llu lie past the end "
                         "of %s #%llu of %llu bytes",

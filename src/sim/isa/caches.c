@@ -9,7 +9,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { DIES_MI300X = 8, DIES_GFX125 = 2, STORES_MOST = 256 };
-/* Lines of a CU's cache, an array's, a die's L2. */
+/* Numbers of lines: a CU's cache, a shader array's cache, a die's L2. */
 enum {
     CU_LINES = 256,
     CU_LINES_GFX9 = 128,

@@ -72,9 +72,10 @@ static inline double f64_of_f16(half_t x)
  * min/max; minimum/maximum (IEEE 754-2019) let every NaN win instead.
  */
 enum nan_rule {
-    NAN_LOSES,     /* MODE.IEEE off: signalling NaNs too lose, and stay */
-    NAN_SNAN_WINS, /* MODE.IEEE on, up to gfx11: comes out quiet */
-    NAN_NUM /* gfx12's min_num, max_num: all lose; two give a quiet one */
+    /* MODE.IEEE off: every NaN loses, and the last of two NaNs is returned */
+    NAN_LOSES,
+    NAN_SNAN_WINS, /* MODE.IEEE on, up to gfx11: signalling NaN wins, quieted */
+    NAN_NUM /* gfx12's min_num, max_num: NaN loses; two give a quiet one */
 };
 
 /*

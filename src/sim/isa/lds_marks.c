@@ -1,5 +1,4 @@
-/* lds_marks.c - waves of a workgroup that touch LDS between the same barriers
- */
+/* lds_marks.c - detects races between waves of a workgroup in LDS */
 #include "lds_marks.h"
 #include "fault_report.h"
 

@@ -21,8 +21,9 @@
 
 enum { MAX_OUT = 2 * MATRIX_SIDE * MATRIX_SIDE }; /* of all blocks */
 
-/* Where row i, column j of block b stands in C and D: rows lie below each
- * other in a lane by four (f64: one by one), then beside each other. */
+/* The lane and register that hold row i, column j of block b of C and D. Rows
+ * form groups of four (f64: one) in a lane's consecutive registers; consecutive
+ * groups go to different lanes first, then to further registers. */
 static void output(const struct matrix *m, unsigned i, unsigned j, unsigned b,
                    unsigned *lane, unsigned *element)
 {

@@ -168,7 +168,7 @@ static void run_s_store(struct wave *w, const struct insn *in)
           &w->s[in->op[0].reg], in->op[0].width);
 }
 
-/* Each dword is in the buffer or vanishes. */
+/* Dwords outside the buffer are not stored. */
 static void run_s_buffer_store(struct wave *w, const struct insn *in)
 {
     struct scalar_buffer b = scalar_buffer(w, &in->op[1]);

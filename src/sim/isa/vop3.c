@@ -331,7 +331,7 @@ static inline uint32_t sat_mad_u32(uint32_t a, uint32_t b, uint32_t c,
 VOP3_TABLE(VOP_RUN3)
 VOP_RUN2_ACC(v_cvt_pkaccum_u8_f32, u32, f32, u32, d = cvt_pk_u8_f32(a, b, d))
 
-/* ---- wide multiply-add: the carry out of 64 bits goes to a mask ---- */
+/* ---- 64-bit multiply-add, whose carry goes to a lane mask ---- */
 
 static void run_v_mad_u64_u32(struct wave *w, const struct insn *in)
 {

@@ -121,7 +121,8 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
 
             NO_UNROLL
             for (u32 h = blockIdx.y; h < a.h; h += gridDim.y) {
-                /* the last queries first: they see most if a mask hides keys */
+                /* The last queries first: with a causal mask they take
+                 * longest. */
                 NO_UNROLL
                 for (u32 at = blockIdx.x;
                      nq > 0 && at <= (u32)(nq - 1) / (u32)queries;

@@ -306,7 +306,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         {
             return reinterpret_cast<f32(&)[D / 2]>(r.o);
         }
-        /* Finishes scores, which a mask's tile may change. */
+        /* Finishes scores, and adds a tile of the mask if there is one. */
         DEV_MEMBER f32 finish(Results &r, typename Results::Scores &x,
                               const AttentionArgs &a, const Work &w, i32 key0)
         {

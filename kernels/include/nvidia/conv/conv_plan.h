@@ -76,8 +76,8 @@ template <typename T> struct ConvPlan {
          * for windows of one tap, else patches. Copies have `1 << log_grain`
          * contiguous bytes. */
         u32 direct, log_grain;
-        /* patches: windows lie in the image and so do their rows, one piece
-         * each. Channels and taps are numbered as they lie in the kernel. */
+        /* patches: no window leaves the image, and each row of a window is one
+         * contiguous piece. Terms are numbered as they lie in the kernel. */
         u32 patches;
         u32 terms; /* if direct: channels, or channels times taps */
         u32 log_kernel_grain;

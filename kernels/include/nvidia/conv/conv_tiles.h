@@ -236,8 +236,8 @@ template <bool Transposed, typename T> struct ConvTiles {
         again(at, tile);
         __syncthreads();
     }
-    /* Adds up and stores the sums of all groups by way of LDS, a quarter of the
-     * tile's channels at a time. Returns in all threads whether a sum is NaN.
+    /* Adds up the sums of all groups in LDS and stores them, a quarter of the
+     * tile's channels at a time. Returns to all threads whether a sum is NaN.
      */
     DEV_MEMBER bool store(const Tile &tile, const f32 (&sums)[2][2][2][4]) const
     {

@@ -342,7 +342,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         UNROLL
         for (u32 i = 0; i < Size / 2; i++)
             bad |= !(fabsf(tile.sums[i]) <= 0x1.fffffep127f);
-        /* the compiler does not know that it is the same in all lanes */
+        /* the shuffle tells the compiler that the value is uniform */
         if (__shfl_sync(0xffffffffu, __syncthreads_or(bad), 0))
             return false;
         tile.put(g, part, tile_row, tile_col);

@@ -13,7 +13,7 @@
 #endif
 
 #if KPK_WARPGROUPS
-/* Tiles whose steps come by maps. */
+/* Tiles whose steps are copied by TMA with tensor maps. */
 template <typename T, bool TransA, bool TransB, u32 Rows, u32 Cols, class Tile>
 struct MappedTiles {
     typedef TileOrder<T, Rows, Cols> Order;
@@ -35,7 +35,8 @@ struct MappedTiles {
         if (first < all)
             count = (all - first - 1) / apart + 1;
     }
-    /* Whether all is as maps need it, and results go to C by pieces. */
+    /* Whether operands meet the limits of tensor maps, and results can be
+     * stored to C as 16-byte pieces. */
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         const u32 most = 0x7fffffff;

@@ -46,8 +46,8 @@ struct GroupedTiles {
     {
         return blockIdx.x + (u64)gridDim.x * blockIdx.y;
     }
-    /* A lane's, the same in all lanes, and known to be: ptxas wants that of
-     * branches, see tests/build/uniform.sh. */
+    /* Lane `lane`'s v, in a form that ptxas knows to be uniform, so that
+     * branches on it are uniform: see tests/build/uniform.sh. */
     static DEV_MEMBER u32 of_lane(u32 v, u32 lane)
     {
         return Tile::uniform_of_warp(__shfl_sync(all_lanes, v, lane));
@@ -56,7 +56,7 @@ struct GroupedTiles {
     {
         return div_up(rows, Rows) * across;
     }
-    /* Looks at experts `e` to e + 31. */
+    /* Loads the rows of experts e to e + 31, one expert per lane. */
     DEV_MEMBER void look(u32 e)
     {
         const u32 mine = e + threadIdx.x % warp;

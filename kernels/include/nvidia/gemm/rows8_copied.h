@@ -54,7 +54,7 @@ template <typename T> struct Rows8Place {
     }
 };
 
-/* Along: columns of B lie along K. Memory is read Once bytes at a time. */
+/* Along: columns of B are contiguous along K. Copies have `Once` bytes. */
 template <typename T, bool Along, u32 Once> struct Rows8Copied {
     typedef typename Gemm<T>::S S;
     static constexpr u32 stages = KPK_COPIED_STAGES;

@@ -1,27 +1,27 @@
 /*
- * wgmma_shapes.h - the tiles of module gemm on sm_90, a row for each: kernels
- * make them, gemm.csv.c prints their launch shapes and costs
+ * wgmma_shapes.h - the tiles of module gemm on sm_90, a row for each, for the
+ * kernels and for gemm.csv.c, which prints launch shapes and costs
  *
- * A tile is named by its numbers: rows of C, columns and steps in LDS. To add
- * one, add a row to the list of its kernel; KPK_TILE_LDS() then tells the
- * kernel which it is.
+ * A tile's name has its rows of C, columns of C and stages in LDS. To add a
+ * tile, add a row to the list of its kernel; the launch's LDS size, made by
+ * KPK_TILE_LDS(), selects it.
  */
 #pragma once
 
-/* Bytes of LDS for `stages` steps, from a multiple of 1024 on. A step has
- * `deep` times 64 of K of `rows` rows of A and `cols` columns of B. */
+/* Bytes of LDS for `stages` stages, aligned to 1024 bytes. A stage holds 64 *
+ * `deep` of K for `rows` rows of A and `cols` columns of B. */
 #define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
     ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
 
-/* A kernel makes the tile whose number the launch's LDS says: as many bytes as
- * the tile needs, in units of 2048, and 128 times its number, of 16. */
+/* The launch's LDS size encodes the tile's number, 0 to 15: the bytes that the
+ * tile needs, rounded up to 2048, plus 128 times the number. */
 #define KPK_TILE_LDS(tile, rows, cols, deep, stages, more)                     \
     ((KPK_WARPGROUP_LDS(rows, cols, deep, stages, more) + 2047) / 2048 *       \
          2048 +                                                                \
      128 * KPK_TILE_##tile)
 #define KPK_TILE_OF_LDS(nbytes) ((nbytes) / 128 % 16)
 
-/* Where a tile is made: wherever B lies, or only along K. */
+/* For which layouts of B a tile exists: all, or only contiguous along K. */
 enum { KPK_B_ANY, KPK_B_ALONG };
 
 /* clang-format off */

@@ -308,8 +308,8 @@ struct WarpgroupTile {
                i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
                sums[i / (Cols / 2)][i % (Cols / 2)]);
     }
-    /* Rows and columns of C from the first result of a tile, or of a part of
-     * the tile, on. */
+    /* How many rows and columns of C remain, counted from the first result of a
+     * tile or of a part of a tile. */
     struct Extent {
         i32 rows, cols;
 

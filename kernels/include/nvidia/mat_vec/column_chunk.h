@@ -111,14 +111,14 @@ struct IsInWords {
     static constexpr u32 mask = ~3u;
 };
 
-/* Where the block of lane number threadIdx.x, one of `lanes`, begins in its
- * word: every second begins in the middle. */
+/* The bit of its first word at which the lane's block begins. `lanes` lanes
+ * share a block, and every second block begins in the middle of a word. */
 template <u32 lanes> DEV u32 odd_block()
 {
     return threadIdx.x / lanes % 2 * 16; /* bits */
 }
 
-/* N words from an aligned address on, moved by `shift` bits */
+/* N words that begin `shift` bits behind an aligned address */
 template <int N> DEV Words<N> shifted_words(const u8 *aligned, u32 shift)
 {
     const u32 *p = reinterpret_cast<const u32 *>(aligned);
@@ -252,12 +252,12 @@ template <> struct InPlace<Q5_1, 1> : FiveBitsInPlace<Q5_1> {
 
 /* ---- 256 elements ----
  *
- * Chunk Span * lane, and the next with a span of two: in Q2_K, Q4_K and Q5_K
- * these are two whole Q8_1 blocks, which share their scales' words; in Q3_K
- * halves of four, all that 16 bytes hold.
+ * A lane has chunk Span * lane and, with a span of two, the next chunk. In
+ * Q2_K, Q4_K and Q5_K these are two whole Q8_1 blocks, whose scales share
+ * words; in Q3_K they are halves of four blocks, the content of 16 bytes.
  */
 
-/* A number that the compiler keeps: it would work it out anew for each row. */
+/* x, which the compiler must keep in a register and not recompute per row. */
 DEV u32 kept(u32 x)
 {
     asm("" : "+r"(x));
@@ -352,7 +352,7 @@ template <int Span> struct InPlace<Q2_K, Span> : TwoBlocks<Span> {
     }
 };
 
-/* The sums of block t count 4^t times, its high bits 2^t times. */
+/* Sums of block t are scaled by 4^t, and its high bits by 2^t. */
 template <int Span> struct InPlace<Q3_K, Span> : IsInWords {
     static constexpr int lanes = Q3_K::chunks / Span;
 

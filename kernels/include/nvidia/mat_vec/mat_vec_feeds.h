@@ -273,8 +273,8 @@ struct CopyFeed {
                          15;
     }
 
-    /* copies a step to LDS, if it is within K: its rows, its columns, or both
-     */
+    /* Copies the rows or the columns of a step, or both, to LDS. Does nothing
+     * for a step behind the end of K. */
     template <StepPart Part = StepPart::all>
     DEV_MEMBER void copy(int to, int step) const
     {

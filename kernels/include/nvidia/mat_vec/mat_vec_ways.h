@@ -23,11 +23,12 @@
 namespace mat_vec_way
 {
 enum Feed {
-    registers, /* the numbers: rows of a job, a lane's chunks of a row */
-    copies,    /* rows of a job, stages */
-    mma,       /* 16, stages; by the matrix unit */
-    bulk,      /* sm_90 */
-    plain      /* rows of a job, one at a time, by loads of any alignment */
+    /* numbers of a row of `ways`: rows of a job, and stages or chunks */
+    registers, /* loads to registers; the second number is a lane's chunks */
+    copies,    /* asynchronous copies to LDS */
+    mma,       /* the same, for the matrix unit; 16 rows */
+    bulk,      /* bulk copies of sm_90 */
+    plain      /* loads of any alignment, a row at a time */
 };
 
 /* Which operands are aligned to 16 bytes: none, the matrix and the columns, or
