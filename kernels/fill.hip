@@ -163,7 +163,7 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
     if (fills_block_shared())
         view = merge_dims<1>(n, rank, info);
     sync_block_shared();
-    /* whole packs where rows are contiguous, else single elements */
+    /* packs of k if rows are contiguous, else single elements */
     const bool flat = view.layout == LAYOUT_FLAT && is_aligned(out, 16);
     const bool rows = view.layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
                       view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);
@@ -213,7 +213,7 @@ EXPORT(f32, f32)
 EXPORT(f64, f64)
 EXPORT(f8, f8_e4m3)
 
-/* Extensions: hosts ask for them, candle's CUDA kernels lack them. */
+/* Extensions, which candle's CUDA kernels lack but hosts request. */
 EXPORT_COPY2D(i16, i16)
 EXPORT_COPY2D(i32, i32)
 EXPORT_CONST_SET(i16, i16)

@@ -133,7 +133,7 @@ struct cost {
 };
 static const struct warpgroup_tile {
     int t, m, n, shared, shares, b;
-    struct cost costs[2]; /* where A lies along K, and where not */
+    struct cost costs[2]; /* for an A contiguous along K, and for others */
 } warpgroup_tiles[] = {
 #define COST(least, most, room, step, alone, start, share, shared_step)        \
     {                                                                          \
@@ -162,7 +162,7 @@ static const struct warpgroup_tile {
 enum {
     NUM_WARPGROUP_TILES = sizeof(warpgroup_tiles) / sizeof(warpgroup_tiles[0])
 };
-/* LDS tells a kernel's tiles apart, and sm_90 has it. */
+/* The LDS sizes of a kernel's tiles encode their numbers and fit sm_90. */
 #define CHECK(tile, rows, cols, deep, stages, more, ...)                       \
     _Static_assert(                                                            \
         KPK_TILE_OF_LDS(KPK_TILE_LDS(tile, rows, cols, deep, stages, more)) == \
@@ -173,8 +173,8 @@ KPK_GEMM_TILES_128(CHECK)
 KPK_GEMM_TILES_64(CHECK)
 KPK_GEMM_TILES_8(CHECK)
 #undef CHECK
-/* 128x256x4 where A does not lie along K and rows are many: faster, alone and
- * shared by two */
+/* Costs of 128x256x4 for an A that is not contiguous along K and has many rows:
+ * this tile is faster there, alone or shared by two blocks. */
 static const struct cost many_rows = {
     1025, INT_MAX, {1, 600, 600, 2440}, 2930, 0};
 

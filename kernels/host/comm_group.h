@@ -62,12 +62,13 @@ typedef enum kpk_comm_op {
     KPK_COMM_NORM = 4 /* kpk_comm_choose_norm() makes such plans */
 } kpk_comm_op;
 
-/* 0 in a field asks for what its comment says. */
+/* 0 in a field means the default that its comment gives. */
 typedef struct kpk_comm_options {
-    /* The largest message that goes through workspaces in numbered words: 256
-     * KiB for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. If this
-     * is 0, all-reduces take plain words: all of 2 ranks, and those above 16
-     * KiB / (ranks - 1) of more. Each GPU has 4 * ranks times as many bytes. */
+    /* The largest message that uses the `small` kernels: by default 256 KiB for
+     * 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. By default all
+     * all-reduces of 2 ranks, and those above 16 KiB / (ranks - 1) of more
+     * ranks, use `medium` kernels instead. Each GPU's workspace has 4 * ranks
+     * times as many bytes. */
     uint32_t small_nbytes;
     /* Bytes that one launch of a large all-reduce adds up: 64 MiB, 2^40 at
      * most. Longer messages take several launches. Each GPU has three times as
@@ -146,10 +147,11 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
                               kpk_comm **out);
 
 /*
- * Frees the group when its launches are over; NULL does nothing. In a group
- * over processes the caller waits for the rank's streams before, by
- * kpk_comm_sync(), and the call waits for the same one of the others. A rank
- * that has missed another one makes no gather: its caller ends the others'.
+ * Frees the group after its launches have ended; NULL does nothing. In a group
+ * over processes the caller first waits for the rank's streams, by
+ * kpk_comm_sync(), and kpk_comm_close() waits until all ranks call it. After a
+ * timeout a rank makes no gather: its caller must end the gathers of the other
+ * ranks.
  */
 kpk_status kpk_comm_close(kpk_comm *comm);
 
@@ -169,7 +171,7 @@ const char *kpk_comm_engine(const kpk_comm *comm);
 kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
                              uint64_t nbytes);
 
-/* How a call is made: the same on every rank. */
+/* The kernel and launch of a call, the same on every rank. */
 typedef struct kpk_comm_plan {
     char kernel[40]; /* "all_reduce_small_bf16", "ncclAllReduce" */
     kpk_shape shape;
@@ -177,11 +179,11 @@ typedef struct kpk_comm_plan {
     kpk_comm_type type;
     uint32_t element_nbytes;
     uint64_t n;          /* elements */
-    uint64_t each;       /* of them in one launch; 0 if there is none to do */
+    uint64_t each;       /* elements of one launch; 0: there are none */
     uint32_t registered; /* 1: inputs lie in registered buffers, see below */
-    uint32_t medium;     /* 1: through workspaces, in plain words */
-    /* What a block sends before it waits for what it has sent before: pieces of
-     * 16 bytes for each thread, or rows. 1 at least. */
+    uint32_t medium;     /* 1: by a `medium` kernel */
+    /* How much a block sends at a time before it waits: pieces of 16 bytes per
+     * thread, or rows. At least 1. */
     uint32_t step;
     uint32_t columns, padded; /* of kpk_comm_choose_norm(), else 0 */
     uint32_t parts;           /* blocks that share a row */
@@ -244,7 +246,7 @@ typedef struct kpk_comm_norm_args {
     float eps;
 } kpk_comm_norm_args;
 
-/* kpk_comm_norm() starts one rank's part of it, as kpk_comm_launch() does. */
+/* kpk_comm_norm() starts one rank's part of the call, as kpk_comm_launch(). */
 kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
                          uint32_t rank, const kpk_comm_norm_args *args,
                          void *stream);

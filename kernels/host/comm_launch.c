@@ -9,7 +9,7 @@ enum { MOST_ARGS = 40 };
 
 static const struct {
     const char *name;
-    bool sums;                   /* kernels by type; else of bytes */
+    bool sums;                   /* a kernel for each type; else for bytes */
     bool shares;                 /* has kernels `medium` and `pushed` */
     kpk_i_collective_call *call; /* of RCCL or NCCL */
     const char *of_library;
@@ -68,7 +68,7 @@ static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
     return has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
 }
 
-/* The shape of a launch that moves so many pieces. */
+/* The shape of a launch that moves this number of pieces. */
 static kpk_shape shape_of(const kpk_comm *comm, enum way way, uint64_t pieces)
 {
     uint32_t threads = ways[way].threads;
@@ -175,7 +175,7 @@ static void add(struct arguments *a, const void *value, size_t nbytes)
 }
 #define ADD(a, variable) add((a), &(variable), sizeof(variable))
 
-/* What every kernel's arguments begin with. */
+/* Adds the arguments that all kernels begin with. */
 static void add_group(struct arguments *a, const kpk_comm *comm,
                       const uint32_t *rank)
 {
@@ -259,11 +259,12 @@ static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
 }
 
 /*
- * Where all ranks' inputs lie, if they are read there or the sums are written
- * there; KPK_ERR_ARG if they are not registered. An all-reduce reads no other
- * rank's. In place it writes them, for rank `rank` alone knows its `out`, and
- * the others' follow from the buffer; but not on AMD's GPUs, whose memory model
- * has no rule for plain memory that one GPU caches and another one writes.
+ * Sets of[] to the addresses of all ranks' inputs, if the kernel reads inputs
+ * of other ranks or writes sums there. Fails with KPK_ERR_ARG if they are not
+ * registered. An all-reduce reads no other rank's input. In place it writes the
+ * sums to all ranks' buffers, whose addresses follow from the registration. It
+ * does not on AMD's GPUs, whose memory model has no rule for ordinary memory
+ * that one GPU caches and another GPU writes.
  */
 static kpk_status find_buffers(const kpk_comm *comm, const kpk_comm_plan *plan,
                                uint32_t rank, const char *in, const char *out,
@@ -473,7 +474,8 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     return KPK_OK;
 }
 
-/* One launch: `n` as it stands, of[] all ranks' inputs if they are read. */
+/* One launch with arguments `n`; of[] has all ranks' inputs, if they are read.
+ */
 static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
                               const kpk_kernel *kernel, uint32_t rank,
                               const kpk_comm_norm_args *n, uint32_t rows,
@@ -620,7 +622,7 @@ kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
     if (comm->party.gather)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: other ranks are "
                                        "other processes'");
-    /* a rank that starts waits for all others */
+    /* each rank's kernel waits for those of all other ranks */
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++) {
         char *of[KPK_COMM_MOST_RANKS];
 

@@ -67,8 +67,8 @@ static const char *const column_names[] = {
     [ROOM] = "room",         /* tiles that a compute unit works on at once */
     [STEP_NS] = "step_ns",   /* a tile's step, in a full unit */
     [ALONE_NS] = "alone_ns", /* a step of a tile alone in its unit */
-    [START_NS] = "start_ns", /* a tile besides its steps */
-    [JOIN_NS] = "join_ns",   /* joining splits, besides bytes */
+    [START_NS] = "start_ns", /* a tile's work outside of its steps */
+    [JOIN_NS] = "join_ns",   /* the fixed time of joining splits */
     [RATE] = "rate", /* bytes of memory that a compute unit moves in a ns */
     [LEAST_NS] = "least_ns", /* a product besides its bytes; 0: not known */
     [RESIDENT] = "resident", /* 1: blocks are persistent */
@@ -193,9 +193,9 @@ static double time_of_join(const struct choice *c, const kpk_number *cells,
            (double)nbytes * 2 / ((double)cells[c->columns[RATE]].i * c->units);
 }
 
-/* A tile besides its steps, in ns. Where a kernel wants 16 bytes at a time, and
- * a row of C is not a multiple of them, threads store one or two results at a
- * time. */
+/* A tile's time outside of its steps, in ns. If a kernel stores 16 bytes at a
+ * time, but rows of C are not multiples of 16 bytes, threads store one or two
+ * results at a time, which costs RESULT_NS more. */
 static double start_of(const struct choice *c, const kpk_number *cells)
 {
     enum { RESULT_NS = 65 };
@@ -337,11 +337,11 @@ static struct copies copies_of(const struct choice *c, const kpk_number *cells,
     return copies;
 }
 
-/* The time of a kernel and of the copies it wants, of `ns` without them. */
+/* The time of a kernel with its copies of A and B. */
 static double time_with_copies(const struct choice *c, const kpk_number *cells,
                                const struct cost *cost)
 {
-    enum { LAUNCH_NS = 4500, SLOWER = 4 }; /* where rows are not aligned */
+    enum { LAUNCH_NS = 4500, SLOWER = 4 }; /* if rows are not aligned */
     const struct copies copies = copies_of(c, cells, cost->splits);
     const double rate = (double)cells[c->columns[RATE]].i * c->units;
 
@@ -674,7 +674,7 @@ static kpk_status launch_join(kpk_instance *inst, const kpk_gemm_product *p,
     return st;
 }
 
-/* An operand as it lies: `rows` rows of `cols`. */
+/* An operand in memory: `rows` rows of `cols` elements. */
 struct operand {
     const void *matrix;
     uint32_t rows, cols, leading;

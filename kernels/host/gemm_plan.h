@@ -29,8 +29,8 @@ typedef enum kpk_gemm_type {
 /* C = alpha A B + beta C + bias, for each matrix of a batch. */
 typedef struct kpk_gemm_product {
     kpk_gemm_type type;
-    uint32_t trans_a; /* 0: A lies as [m, k], row-major; 1: as [k, m] */
-    uint32_t trans_b; /* 0: B lies as [k, n]; 1: as [n, k] */
+    uint32_t trans_a; /* 0: A is stored as [m, k], row-major; 1: as [k, m] */
+    uint32_t trans_b; /* 0: B is stored as [k, n]; 1: as [n, k] */
     uint32_t m, n, k;
     uint32_t batch;
 } kpk_gemm_product;

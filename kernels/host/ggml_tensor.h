@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 /*
- * Up to four dimensions, innermost first, each in steps of any number of bytes.
- * An absent dimension has one element. In tensors of GGUF's blocks ne[0] counts
- * elements, and the blocks of a row lie one behind the other. A kernel takes up
- * to 2^31 elements, or 2^31 rows where it says so.
+ * A tensor of up to four dimensions, innermost first, with strides of any
+ * number of bytes. An absent dimension has one element. In tensors of GGUF's
+ * blocks ne[0] counts elements, and the blocks of a row are contiguous. A
+ * kernel takes up to 2^31 elements, or 2^31 rows if its comment says so.
  */
 typedef struct kpk_ggml_tensor {
-    void *data; /* device memory; NULL where a kernel's tensor may be absent */
+    void *data; /* device memory; NULL for an absent optional tensor */
     uint32_t ne[4];
     int64_t nb[4];
 } kpk_ggml_tensor;
@@ -64,7 +64,7 @@ typedef struct kpk_ggml_rope {
     uint32_t restart; /* 1: j counts from 0 for each position */
 } kpk_ggml_rope;
 
-/* What ggml_heads_to_cache_f32 reads and writes. */
+/* The tensors of ggml_heads_to_cache_f32. */
 typedef struct kpk_ggml_heads {
     kpk_ggml_tensor q, k; /* [d, heads, tokens] f32 */
     kpk_ggml_tensor v;    /* [columns, tokens] f32 */

@@ -26,7 +26,7 @@
 #include <hip/hip_runtime.h>
 #endif
 
-/* NN of sm_NN; the newest where nvcc looks at the host's part; 0 on AMD. */
+/* NN of sm_NN; the newest in nvcc's host pass; 0 on AMD. */
 #if !KPK_NVIDIA
 #define KPK_SM 0
 #elif defined(__CUDA_ARCH__)
@@ -119,7 +119,7 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define LDS_BYTES(name)                                                        \
     extern __shared__ __attribute__((aligned(16))) unsigned char name[]
 
-/* ---- the same bits as another type ----------------------------------- */
+/* ---- reinterpreting bits as another type ----------------------------- */
 
 template <typename To, typename From> DEV To bits_as(const From &from)
 {

@@ -288,7 +288,7 @@ template <typename T> DEV T times_of(T a, T b)
     return convert<T>((calc_t<T>)(x * y));
 }
 
-/* The same bits by one instruction instead of four. */
+/* Gives the same bits by one instruction instead of four. */
 #define NATIVE_ARITHMETIC(T, name, instruction)                                \
     DEV T name(T a, T b)                                                       \
     {                                                                          \

@@ -28,7 +28,7 @@ DEV u32 log2_of(u32 v)
     return 31 - (u32)__clz((int)v);
 }
 
-/* the same of a constant */
+/* log2_of() for constants */
 DEV constexpr u32 constant_log2(u32 v)
 {
     return v > 1 ? 1 + constant_log2(v / 2) : 0;
@@ -62,7 +62,7 @@ DEV float rounded_product(float a, float b)
 #endif
 }
 
-/* a * b + c, rounded once, where the compiler must fuse */
+/* a * b + c, rounded once; the compiler must fuse it */
 DEV double fused(double a, double b, double c)
 {
     return __builtin_fma(a, b, c);
@@ -233,8 +233,8 @@ template <u32 mask, typename T> DEV T lane_xor(const T &v)
     }
 }
 
-/* v of 32 neighbouring lanes, or fewer, joined by op in a fixed order, for all
- * of them */
+/* Joins v of `lanes` adjacent lanes by op, in a fixed order; all lanes get the
+ * result. */
 template <u32 lanes = 32, typename T, typename Op> DEV T join_lanes(T v, Op op)
 {
     if constexpr (lanes > 16)
@@ -307,11 +307,11 @@ DEV void wave_sync()
 }
 
 /*
- * What this work-item, and what it has seen, is there for the whole device
- * before an atomic that follows: for a flag or a count that tells others.
+ * A release fence with device scope: this work-item's writes, and writes that
+ * it has seen, are visible before an atomic that follows, such as a flag.
  *
- * LLVM 22.1.8 leaves out the wait for buffer_wbl2 where nothing else is under
- * way, so gfx90a, gfx942 and gfx950 get a wait of their own.
+ * LLVM 22.1.8 omits the wait for buffer_wbl2 if no other memory operation is
+ * in flight, so this function adds a wait on gfx90a, gfx942 and gfx950.
  */
 DEV void fence_release()
 {
@@ -336,8 +336,8 @@ DEV void fence_acquire()
 }
 
 /*
- * Makes the compiler read memory anew from here on: for values in LDS that are
- * dearer to keep in registers than to read again.
+ * Makes the compiler read memory again from here on, for values in LDS that
+ * should not be kept in registers.
  */
 DEV void forget_memory()
 {

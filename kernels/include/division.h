@@ -2,8 +2,7 @@
  * division.h - divisions of indices, and the offsets of strided views
  *
  * GPUs divide in software: 64 bits take about four times as long as 32. Indices
- * are 64 bits wide everywhere, but most of them fit 32, and that is asked
- * first.
+ * have 64 bits everywhere, but most fit 32 bits, so this is tested first.
  */
 #pragma once
 

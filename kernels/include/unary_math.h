@@ -88,7 +88,7 @@ DEV float sin_f32(float x)
 {
     if (KPK_NVIDIA || !(fabsf(x) < 0x1p17f)) {
 #if !KPK_NVIDIA
-        asm volatile("" : "+v"(x)); /* else all lanes wait for sinf() */
+        asm volatile("" : "+v"(x)); /* keeps sinf() out of the other lanes */
 #endif
         return sinf(x);
     }

@@ -288,9 +288,9 @@ struct RawUnit : TileUnit<F, Rows, Cols, Parts> {
     }
 
     /*
-     * Packed instructions behind a product, which it does not let run beside
-     * it, LLVM takes apart, until one is in its way: a use of the product,
-     * which makes no instruction.
+     * Packed instructions cannot run beside an MFMA, so LLVM splits those that
+     * follow one. A use of the product, which makes no instruction, stops LLVM
+     * from splitting further ones.
      */
     static DEV_MEMBER void products_are_here(Floats &last)
     {

@@ -1,4 +1,4 @@
-/* tile_formats.h - formats unpacked otherwise beside raw columns */
+/* tile_formats.h - how formats are unpacked for products with raw columns */
 #pragma once
 
 #include "amd/code_lookup.h"
@@ -6,8 +6,8 @@
 #include "quantized/tile_layout.h"
 
 /*
- * Words that nothing can be done with earlier: else the compiler unpacks them
- * among the products, waits for them there and runs out of registers.
+ * Keeps the compiler from using these words earlier. It would unpack them among
+ * the products, wait for the loads there and run out of registers.
  */
 template <int N> DEV void not_before(Words<N> &words)
 {
@@ -518,9 +518,9 @@ template <> constexpr bool tile_one_scale<Q3_K_steps> = true;
 
 #if KPK_WMMA_WIDE
 /*
- * Bits 4 i to 4 i + 3 of high, each as bit At of one byte of a word. Callers
- * mask the other bits. A multiplication of 24 bits takes a quarter of the
- * cycles of one of 32 bits.
+ * Spreads bits 4 i to 4 i + 3 of high over the four bytes of a word, as bit At
+ * of each byte. Callers mask the other bits. A 24-bit multiplication takes a
+ * quarter of the cycles of a 32-bit one.
  */
 template <int At> DEV u32 spread_four(u32 high, int i)
 {

@@ -36,7 +36,7 @@ DEV void unpack_piece(const AttentionArgs &a, bool is_key, u32 b, u32 row,
         Format::template unpack<T>(Format::load(from, piece));
 }
 
-/* A thread for each piece of 8 elements: K's, then V's. */
+/* Unpacks K, then V; a thread takes one piece of 8 elements at a time. */
 template <class Format, typename T>
 DEV void attention_unpack(const kpk_attention2_args &args)
 {

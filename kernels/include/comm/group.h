@@ -119,7 +119,7 @@ struct CommGroup {
 #define UNROLL_RANKS NO_UNROLL
 #endif
 
-/* Bytes from the first argument to what follows COMM_PARAMETERS. */
+/* Offset of the first argument after COMM_PARAMETERS. */
 constexpr u32 COMM_ARGUMENTS = COMM_RANKS * 8 + 4 * 4;
 
 /* ---- words that several GPUs see ---------------------------------------- */
@@ -165,8 +165,8 @@ DEV void system_store(u32 *p, u32 v)
 #endif
 }
 
-/* Two words of 64 bits, each of which is seen as a whole, one `apart` words
- * behind the other: on NVIDIA's GPUs, 1. */
+/* Two 64-bit words, each read or written atomically, `apart` words from each
+ * other. On NVIDIA's GPUs `apart` must be 1. */
 DEV void system_load_two(const u64 *p, u64 v[2], u32 apart = 1)
 {
 #if KPK_NVIDIA
@@ -196,7 +196,7 @@ DEV void system_store_two(u64 *p, u64 a, u64 b, u32 apart = 1)
 #endif
 }
 
-/* As fence_release(), for all GPUs. */
+/* fence_release() with the scope of all GPUs. */
 DEV void system_release()
 {
 #if KPK_NVIDIA
@@ -218,7 +218,7 @@ DEV void system_acquire_flags()
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* Ticks of a clock that runs at one rate, and how many a millisecond has. */
+/* A clock with a constant rate, and its ticks per millisecond. */
 #if KPK_NVIDIA
 constexpr u64 TICKS_PER_MS = 1000000;
 #else

@@ -1,10 +1,10 @@
 /*
- * comm/large.h - messages of any size, read from the memory of the others
+ * comm/large.h - messages of any size, read from other ranks' memory
  *
- * Each rank reads its part of the others' inputs, which they have written in
- * earlier launches. A block waits until the same block of the other ranks has
- * begun, and ends when they have read all that they must. Blocks wait for their
- * like alone.
+ * Each rank reads its part of the other ranks' inputs, which earlier launches
+ * wrote. A block waits until the block with its number has begun on all other
+ * ranks, and ends when these blocks have read all inputs. Blocks wait only for
+ * blocks with the same number.
  */
 #pragma once
 

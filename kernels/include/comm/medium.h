@@ -25,7 +25,8 @@ constexpr u64 EMPTY = ~(u64)0;
  * a lane at once, and neighbouring lanes' are to be neighbours. */
 constexpr u32 WORD_RUN = KPK_NVIDIA ? 1 : COMM_RUN / 8;
 
-/* A piece as words that are EMPTY until they come; as NumberedWords. */
+/* A piece as words that are EMPTY until they arrive; members as in
+ * NumberedWords. */
 struct PlainWords {
     static constexpr u32 count = 2;
 
@@ -85,7 +86,7 @@ DEV void post_piece(u64 *slot, u64 i, const Piece<T> &piece)
     system_store_two(PlainWords::piece(slot, i), w[0], w[1], WORD_RUN);
 }
 
-/* To all other ranks. */
+/* Sends piece i to all other ranks. */
 template <typename T>
 DEV void push_piece(const CommGroup &g, const MediumSlots &slots, u64 i,
                     const Piece<T> &piece)

@@ -41,7 +41,8 @@ DEV void send_piece(const CommGroup &g, u64 *slot, u64 i, const Piece<T> &piece)
 /* Ranks whose pieces are asked for at once: no more fit NVIDIA's registers. */
 constexpr u32 RANKS_AT_ONCE = KPK_NVIDIA ? 4 : COMM_RANKS;
 
-/* A piece's words in a slot, which are flags too; medium.h has others. */
+/* A piece's words in a slot. Each word has data and the call's number, so that
+ * it is its own flag; words of medium.h differ. */
 struct NumberedWords {
     static constexpr u32 count = WORDS_PER_PIECE;
 
@@ -82,7 +83,7 @@ struct NumberedWords {
     }
 };
 
-/* Slots of Words that a rank's messages come to, one for each rank. */
+/* A rank's slots for incoming messages, one for each sending rank. */
 template <typename Words> struct Mailbox {
     u64 *slots;
     u64 words; /* from a rank's slot to the next */
@@ -160,7 +161,7 @@ DEV void receive_batch(CommGroup &g, const Mailbox<Words> &box, u32 first,
     }
 }
 
-/* Where small messages come to. */
+/* This rank's mailbox for small messages. */
 DEV Mailbox<NumberedWords> small_box(const CommGroup &g)
 {
     return {small_slot(g, g.own, 0), g.small_nbytes / 4};

@@ -281,8 +281,8 @@ template <typename T> DEV ConvLds<T> &conv_lds()
 }
 
 #if KPK_SM >= 80
-/* Each way is a function, so that its registers do not add to the other
- * ways'. */
+/* Each way is a function, so that the kernel needs the registers of one way
+ * only. */
 template <typename T>
 DEV_CALLED void run_rows(typename ConvPlan<T>::Shape &shape, u32 lds,
                          TileBlocks blocks)

@@ -34,7 +34,7 @@
 
 constexpr u32 buffer_end = 0x80000000u;
 
-/* A read of it behind 2^31 - 1 bytes gives zero. */
+/* A buffer whose reads at or behind offset 2^31 - 1 give zero. */
 typedef __amdgpu_buffer_rsrc_t ImageBuffer;
 
 DEV ImageBuffer image_buffer(const void *base)
@@ -85,13 +85,13 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
     static constexpr u32 n16 = per16<T>::value;
     static constexpr u32 sets = 2;         /* of positions */
     static constexpr u32 none = 31;        /* a tap that no position has */
-    static constexpr u32 most_taps = none; /* where images are padded */
+    static constexpr u32 most_taps = none; /* of padded images */
     static_assert(N * step_pieces == sets * Threads, "all pieces of a step");
 
     ImageBuffer image;
     u32 c_offset, h_offset, w_offset; /* bytes from channel to channel... */
     u32 taps, kw, terms;
-    u32 per_taps, per_kw; /* 2^32 divided by them */
+    u32 per_taps, per_kw; /* 2^32 divided by taps, and by kw */
     u32 position[sets];   /* in the tile */
     /* outside: bit 31 - t is set if tap t is outside the image. More taps than
      * bits occur only without padding, where all are inside. */

@@ -34,7 +34,7 @@ template <typename T> struct added_row {
     u32 n;
     A eps;
 
-    /* v + w as T; v and w come from T */
+    /* v + w rounded to T; v and w are numbers of T */
     static DEV_MEMBER T rounded_sum(A v, A w)
     {
         if constexpr (is_same<A, f32>::value)
@@ -155,7 +155,7 @@ template <typename T, typename OUT> struct norm_added {
     added_row<T> row;
     OUT out;
 
-    /* these give whether the squares were in range */
+    /* run() and stream() return whether the squares were in range */
     template <u32 V, u32 K> DEV_MEMBER bool run()
     {
         row_tile<T, V, K> x;
@@ -252,8 +252,8 @@ template <typename T, bool OfQuants> struct to_q8_1 {
     {
         return n_padded;
     }
-    /* lanes with columns of one block stay together: n_padded is whole blocks
-     */
+    /* Lanes with columns of one block are all active, because n_padded is a
+     * multiple of the block. */
     template <u32 V, u32 K>
     DEV_MEMBER void finish(const added_row<T> &row, row_tile<T, V, K> &x,
                            const weights<V, K> &w, u32 first, f32 g) const

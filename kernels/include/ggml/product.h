@@ -20,7 +20,7 @@
 #include "ggml/tensor.h"
 #include "gguf/block.h"
 
-/* weights that are numbers */
+/* weights stored as numbers, not as blocks */
 template <typename T> struct NumberRow {
     static constexpr u32 elems = 1; /* of k that one thread takes at once */
 

@@ -54,13 +54,13 @@ struct Turn {
 
         if (!turns)
             return {{a, b}};
-        /* the same roundings in each kernel that this is a part of */
+        /* explicit, so that every kernel that uses this rounds alike */
         return {{fused(a, cosine, -rounded_product(b, sine)),
                  fused(a, sine, rounded_product(b, cosine))}};
     }
 };
 
-/* Turns pairs of rows; `tokens` are those of all sequences. */
+/* Rotates pairs of rows; `tokens` counts the tokens of all sequences. */
 struct Turner {
     const kpk_ggml_rope &r;
     const i32 *positions;
@@ -84,7 +84,7 @@ struct Turner {
         const u32 half = r.turned / 2;
         Turn t = {{0, 0}, 1, 0, pair < half};
 
-        if (!t.turns) { /* two elements of the others */
+        if (!t.turns) { /* two elements that are not rotated */
             UNROLL
             for (u32 i = 0; i < 2; i++) {
                 t.c[i] = 2 * (pair - half) + i;
