@@ -28,7 +28,8 @@ struct page {
     uint64_t flag_times[PAGE_NBYTES / 4]; /* of each dword */
 };
 
-/* From `time` on a flag tells of accesses before `clock`. Both ascend. */
+/* A flag written at `time` or later releases accesses before `clock`. Both
+ * ascend. */
 struct release {
     uint64_t time;
     uint32_t clock;
@@ -39,7 +40,7 @@ struct releases {
     uint32_t n, room;
 };
 
-/* Which releases tell of an access. */
+/* Kinds of accesses, which are released separately. */
 enum { OF_ATOMICS, OF_LOADS, OF_STORES, NRELEASES };
 
 struct group_order {

@@ -1,4 +1,4 @@
-/* image_layout.h - an image, and where its texels lie */
+/* image_layout.h - an image and the addresses of its texels */
 #ifndef SIM_BASE_IMAGE_LAYOUT_H
 #define SIM_BASE_IMAGE_LAYOUT_H
 
@@ -77,7 +77,7 @@ static inline bool sim_image_is_1d(enum sim_image_type type)
  */
 struct sim_image_level {
     uint64_t offset;
-    uint32_t width, height, depth; /* depth: 1 but of 3D */
+    uint32_t width, height, depth; /* depth: 1 except in 3D */
     uint32_t pitch;                /* texels */
 };
 

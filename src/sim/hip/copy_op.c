@@ -217,8 +217,8 @@ static hipError_t wait_on_queue(struct queue *q, struct op *earlier)
     return op_submit(q, marker);
 }
 
-/* On the default stream of another device, behind what the queue holds by now;
- * what the queue gets from now on comes behind it. */
+/* Submits an operation to the default stream of another device. It follows the
+ * queue's current operations, and the queue's later operations follow it. */
 static hipError_t submit_elsewhere(struct device *device, struct op *op,
                                    struct queue *q)
 {

@@ -18,7 +18,7 @@ static hipError_t refuse(struct queue *q, hipError_t error)
 }
 
 struct side {
-    void *plain; /* a pointer with a pitch, where there is no array */
+    void *plain; /* a pointer with a pitch, if there is no array */
     size_t pitch;
     void *array;
     size_t x, y;
@@ -268,7 +268,7 @@ static hipError_t from_row(void *dst, void *a, size_t offset, size_t n,
                : refuse(q, hipErrorInvalidValue);
 }
 
-/* Where a column in bytes and a row are. */
+/* The offset in an array of byte x of row y. */
 static size_t offset_of(const void *a, size_t x, size_t y)
 {
     struct array_rows rows;
@@ -277,8 +277,8 @@ static size_t offset_of(const void *a, size_t x, size_t y)
 }
 
 /*
- * X(name, parameters, call): the array is `a`; the name says which way, and
- * whether the other side is the host's.
+ * X(name, parameters, call): the array is `a`; the name tells the direction,
+ * and whether the other side is host memory.
  */
 /* clang-format off */
 #define BYTES_TABLE(X)                                                                                                          \

@@ -1,4 +1,4 @@
-/* hip_properties.h - what a device has, as HIP counts it */
+/* hip_properties.h - a device's properties and attributes in HIP */
 #ifndef SIM_HIP_PROPERTIES_H
 #define SIM_HIP_PROPERTIES_H
 

@@ -65,7 +65,8 @@ HIP_API hipError_t hipStreamCreateWithPriority(hipStream_t *stream,
     LEAVE(create(stream, flags, priority));
 }
 
-/* Kept, and of no effect: a kernel runs on the cores that there are. */
+/* The mask is stored but has no effect: kernels run on all of the host's cores.
+ */
 HIP_API hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t n,
                                                 const uint32_t *mask)
 {

@@ -42,7 +42,7 @@ struct payload {
     uint64_t values[LANES][VALUES];
 };
 
-/* As the device library knows it; all pointers are good on both sides. */
+/* The device library's layout; pointers are valid on host and device. */
 struct buffer {
     struct packet *packets;
     struct payload *payloads;
@@ -147,8 +147,8 @@ static void serve_message(uint64_t *values)
     memset(m, 0, sizeof(*m));
 }
 
-/* An address is freed; without one so many bytes are allocated: slabs of the
- * kernels' heap, and what is too large for one. */
+/* Frees the address if there is one; else allocates a slab of the kernels'
+ * heap, or a block too large for a slab. */
 static void serve_memory(struct device *device, uint64_t *values)
 {
     struct sim_alloc *a = NULL;

@@ -109,7 +109,7 @@ static int print_conversion(FILE *to, struct conversion *c,
     case 'n':
         print_take(a);
         return 0;
-    default: /* floats; anything else is no conversion */
+    default: /* floats; other letters are printed as they are */
         if (!c->letter || !strchr("fFeEgGaA", c->letter))
             return fputs(c->text, to) < 0 ? -1 : 0;
         end[0] = c->letter;
@@ -169,7 +169,7 @@ static const char *find_format(const struct sim_code_object *object,
     return NULL;
 }
 
-/* `words` are what follows the control, with a 0 behind them. */
+/* `words` has the record after its control word, and a 0 behind it. */
 static void print_record(uint32_t control, const uint64_t *words, size_t n,
                          const struct sim_code_object *object)
 {

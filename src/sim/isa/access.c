@@ -85,7 +85,7 @@ static void set_written(uint8_t *written, uint64_t bit, unsigned n)
     }
 }
 
-/* What a race lacks, in words. */
+/* A text that says what is missing in a race. */
 static const char *lack_name(const struct wave *w, enum race_lack lack,
                              char text[160])
 {
@@ -307,7 +307,8 @@ static unsigned lds_cycles(uint32_t mask, const uint32_t offset[32])
     return worst;
 }
 
-/* The same for 32 lanes whose offsets grow evenly, by whole dwords; else 0. */
+/* The same for 32 lanes whose offsets have a constant stride of whole dwords; 0
+ * for other offsets. */
 static unsigned even_lds_cycles(const uint32_t offset[32])
 {
     const uint32_t by = offset[1] - offset[0], dwords = by / 4 | 32;

@@ -18,7 +18,7 @@ enum {
     NEWEST_LINES = 1 << 20
 };
 
-/* ---- which memory an L2 keeps from others ---- */
+/* ---- memory that an L2 caches incoherently ---- */
 
 /*
  * Rows by the driver's memory types: 1 where an L2 holds lines that others do
@@ -138,7 +138,7 @@ struct caches *sim_caches_new(const struct run *run)
         free(c);
         return NULL;
     }
-    /* gfx12's, which holds nothing today, tells its scopes apart. */
+    /* gfx12's array cache holds nothing, but its scopes are distinguished. */
     c->has_arrays = family & (FAMILY_GFX10 | FAMILY_GFX11 | FAMILY_GFX120);
     c->splits = splits_groups(run);
     /* LLVM lets no wave wait for its stores where its group shares a cache,
@@ -221,7 +221,7 @@ enum cache_level sim_store_level(const struct caches *c, const struct insn *in)
 {
     if (in->reach & REACH_STORE)
         return in->reach & REACH_SYSTEM ? LEVEL_MEMORY : c->device;
-    /* gfx125 counts a store of smaller scope as done where its WGP sees it. */
+    /* On gfx125 a store of smaller scope is done once its WGP sees it. */
     return sim_family_of(c->run->target) == FAMILY_GFX125 ? LEVEL_CU : LEVEL_L2;
 }
 
@@ -357,7 +357,7 @@ static void perform(struct caches *c, struct cu *cu, struct cache_store *s)
     free(s);
 }
 
-/* Performs those that a rule names: `s` is the candidate. */
+/* Performs the stores for which `rule` is true; `s` is the candidate. */
 #define PERFORM_WHERE(c, cu, rule)                                             \
     for (struct cache_store *s = (cu)->oldest, *next; s; s = next) {           \
         next = s->next;                                                        \

@@ -69,7 +69,7 @@ struct caches {
     bool has_arrays;
     bool splits;   /* waves of a group are on several CUs */
     bool in_order; /* a CU's waits cover its whole group, see caches.c */
-    enum cache_level device; /* where all CUs meet */
+    enum cache_level device; /* the level that all CUs share */
     uint64_t random, order, turns, waves;
     /* For each byte stored in this launch its newest value, and for each dword
      * the store. */

@@ -393,8 +393,8 @@ double div_scale_slow_f64(double a, double den, double num, bool *vcc);
             (type##_bits(q) & ~SIGN_##type) |                                  \
             ((type##_bits(den) ^ type##_bits(num)) & SIGN_##type));            \
     }                                                                          \
-    /* The scaled one of (den, num) that `a` is; *vcc says whether             \
-     * v_div_fmas has to undo it. */                                           \
+    /* Scales `a`, which is den or num; *vcc says whether v_div_fmas has to    \
+     * undo it. */                                                             \
     static inline real div_scale_##type(real a, real den, real num, bool *vcc) \
     {                                                                          \
         if (!div_is_easy_##type(den, num))                                     \
@@ -412,7 +412,7 @@ double div_fmas_f64(double a, double b, double c, bool unscale);
 /* Part of 2/pi for argument reduction; `part` counts steps of 53 bits. */
 double trig_preop(double x, uint32_t part);
 
-/* One of ten classes per bit, as v_cmp_class numbers them. */
+/* A mask with the bit of the number's class, as v_cmp_class numbers classes. */
 uint32_t fp_class_f16(half_t x);
 uint32_t fp_class_f32(float x);
 uint32_t fp_class_f64(double x);

@@ -44,7 +44,7 @@ enum operand_kind {
     OPERAND_CONST,   /* value: bits as the row's type wants them */
     OPERAND_SPECIAL, /* reg: enum special, computed when read */
     OPERAND_OFF,     /* "off" of memory instructions */
-    OPERAND_LABEL    /* value: a number that is no value, e.g. hwreg(), 16-bit
+    OPERAND_LABEL    /* value: a number that is no data, e.g. hwreg(), 16-bit
                         branch distance, count of s_nop */
 };
 
@@ -182,8 +182,8 @@ enum {
      * differ from the rule in parse.c's finish(): */
     ROW_KEEP_HIGH = 8,
     ROW_ZERO_HIGH = 16,
-    ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 where not said: v_fma_mix */
-    ROW_FP_FIXED = 64,    /* arithmetic that MODE does not touch */
+    ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 by default: v_fma_mix */
+    ROW_FP_FIXED = 64,    /* arithmetic that does not depend on MODE */
     ROW_SETS_MODE = 128,  /* may change how the next instructions compute */
     ROW_QUIET = 256,      /* scalar registers in and out, and nothing else */
     ROW_BARE = 512        /* modifiers alone: write-backs, invalidations */

@@ -32,7 +32,8 @@ struct late_op {
     vreg kept[LATE_REGISTERS];
 };
 
-/* Writes nbytes for each lane: `values`, or those of LDS that they point to. */
+/* Writes nbytes for each lane: `values`, or the bytes in LDS at these offsets.
+ */
 typedef void late_move_fn(struct wave *w, const struct places *places,
                           unsigned nbytes, const vreg values[4]);
 struct late_move {

@@ -163,7 +163,8 @@ static bool check_atomic(struct wave *w, const struct image_op *op,
     return true;
 }
 
-/* DMASK has two or four bits where the data are of 64: texels tell. */
+/* With 64-bit data DMASK has two or four bits, so the texels' format decides.
+ */
 static void atomic(struct wave *w, const struct insn *in, bool compares,
                    atomic_fn *fn32, atomic_fn *fn64)
 {
