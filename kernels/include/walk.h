@@ -53,7 +53,7 @@ DEV bool is_left_out(u32 each, u32 log_run = 0)
 /* AMD's chips of up to 8 dies deal blocks to the dies in turn: runs of 8 */
 constexpr u32 log_walk_run = KPK_NVIDIA ? 0 : 3;
 
-/* The blocks that stay where one in 2^shift does. */
+/* The blocks that stay if one block in 2^shift stays. */
 struct Blocks {
     u32 number, count; /* this block's place among them; their number */
     bool stays;

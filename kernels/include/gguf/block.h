@@ -43,7 +43,7 @@ enum class Bias {
     quant_sum   /* d times the sum of the Q8_1 quants of the group */
 };
 
-/* The base of formats without biases, whose groups of 16 elements lie in
+/* The base of formats without biases, in which groups of 16 elements lie in
  * order. */
 struct ScaledBlock {
     static constexpr int group_step = 1, vec_offset = 0;

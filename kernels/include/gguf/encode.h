@@ -14,7 +14,8 @@ DEV f32 group_max(f32 x)
     return join_lanes(x, [](f32 a, f32 b) { return __builtin_fmaxf(a, b); });
 }
 
-/* x, the element with the largest magnitude, of equal ones the first */
+/* The element of the group with the largest magnitude, the first if several
+ * are equal. */
 DEV f32 largest_of(f32 x)
 {
     const f32 top = group_max(__builtin_fabsf(x));

@@ -91,7 +91,7 @@ DEV u32 values_of_quad(u32 values, u32 codes, int quad)
 
 /* ---- signs ---- */
 
-/* the bytes of v, 1 to 127, negated where the low four bits say so */
+/* The bytes of v, 1 to 127; byte i is negated if bit i is set. */
 DEV u32 with_signs(u32 v, u32 bits)
 {
     const u32 ones = spread_bits(bits);
@@ -99,8 +99,8 @@ DEV u32 with_signs(u32 v, u32 bits)
     return (v ^ ones * 255) + ones;
 }
 
-/* the signs of eight elements, an even number of them negative: the last one
- * follows from the seven that are stored */
+/* The signs of eight elements. The number of negative ones is even, so the last
+ * sign follows from the seven stored ones. */
 DEV u32 even_signs(u32 seven)
 {
     seven &= 127;

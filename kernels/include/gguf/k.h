@@ -282,7 +282,7 @@ struct KHead {
         int shift = 8 * (j & 2);
         u32 a = w.w[1] >> shift, b = w.w[2] >> shift, c = w.w[3] >> shift;
 
-        /* no branch: it would keep the next chunk's loads behind it */
+        /* no branch, which would delay the next chunk's loads */
         const u32 first = j < 4 ? 0xffffu : 0;
 
         sc = (a & 0x3f3fu & first) |

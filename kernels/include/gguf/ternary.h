@@ -8,7 +8,7 @@ struct TernaryBlock : ScaledBlock {
     static constexpr int elems = 256, chunks = 8, scale_width = 32;
 };
 
-/* the four elements of a word, less the 1 that is added to them in the file */
+/* Subtracts 1 from the four elements of a word; the file stores them plus 1. */
 DEV u32 without_one(u32 raised)
 {
     return sub_bytes(raised, 0x01010101u);

@@ -22,12 +22,12 @@
 
 /* ---- LDS ------------------------------------------------------------ */
 
-/* where a piece of a row is, counted in pieces; the same in all 16 rows */
+/* The place of a row's piece, counted in pieces; it repeats every 16 rows. */
 template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 {
     static_assert(Step == 128 || Step == 64, "a line of LDS, or half of one");
     if (KPK_NVIDIA &&
-        Step == 128) /* the part that depends on the row, worked out once */
+        Step == 128) /* the part that depends on the row is computed once */
         return (row * step_pieces + (row % 8 ^ row / 8 % 2 * 2)) ^ piece;
     if (Step == 64) /* two rows share a line */
         return row / 2 * step_pieces +
@@ -141,10 +141,10 @@ struct Operand {
         }
     }
     /*
-     * Where row r of block i goes. A block that was moved back begins with rows
-     * of the block before: these rows go behind the rows of the matrix. On AMD
-     * a block keeps to its own rows, so that each is written, and by one
-     * thread.
+     * The place of row r of block i in LDS. A block that was moved back begins
+     * with rows of the previous block, which are stored behind the matrix's
+     * rows. On AMD a block stores only its own rows, so that exactly one thread
+     * writes each row.
      */
     DEV_MEMBER u32 row_in_lds(u32 i, u32 r) const
     {
@@ -180,7 +180,7 @@ struct Operand {
 
 /* ---- the products --------------------------------------------------- */
 
-/* The results of one of the waves of a tile M x N: `rows` x `cols` units. */
+/* One wave's results of an M x N tile: `rows` x `cols` units. */
 template <typename T, u32 M, u32 N, u32 Threads, u32 Step = step_nbytes,
           u32 Across = Threads == 2 * matrix_wave ? 1 : 2>
 struct Product {
@@ -260,7 +260,7 @@ struct Product {
      */
     template <class Fn> DEV_MEMBER void each(u8 *lds, Fn fn) const
     {
-        /* units that fit LDS side by side, a row of them for each wave */
+        /* units in a row of LDS, if each wave has one row of units */
         constexpr u32 room =
             (M + N) * Step / waves / 256 / sizeof(typename U::Sum);
         constexpr u32 across = room < cols ? room : cols;

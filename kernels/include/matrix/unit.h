@@ -98,7 +98,7 @@ template <> struct sum_of<f64> {
     typedef f64 type;
 };
 
-/* The low or the high two words of a piece, or word i of it, as V. */
+/* Part i of a piece as V: two of its words, or one. */
 template <typename V> DEV V piece_part(const Piece &c, u32 i)
 {
     V v;
@@ -241,7 +241,7 @@ typedef __bf16 MatrixB8 __attribute__((ext_vector_type(8)));
 typedef int MatrixI2 __attribute__((ext_vector_type(2)));
 typedef int MatrixI4 __attribute__((ext_vector_type(4)));
 
-/* The instructions that make a unit: `parts` of them, each with a `V` from a
+/* The instructions of a unit: there are `parts`, and each takes a `V` of a
  * lane's pieces. */
 template <typename T> struct MatrixOp {
     static constexpr bool exists = false;

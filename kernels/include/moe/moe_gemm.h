@@ -60,7 +60,7 @@ template <typename T> struct dense_expert {
     u32 n, k;
     Piece in[moe_pieces];
 
-    /* where piece p of a step lies along K */
+    /* the first k of piece p of a step */
     static DEV_MEMBER u32 k_of(u32 step, u32 p)
     {
         return (step * step_pieces + p) * 8;
@@ -207,7 +207,7 @@ template <typename T, typename R> struct Moe {
     const f32 *topk_weights;
     R *output;
     MoeSizes size;
-    /* in LDS: both operands, and the output's rows; ~0 where there is none */
+    /* in LDS: both operands, and the output's rows or ~0 */
     Piece *a, *b;
     u32 *row;
 

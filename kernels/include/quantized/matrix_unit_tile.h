@@ -202,7 +202,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
     {
         return KPK_WMMA == 11 ? 16 / results * e : e;
     }
-    /* where the first is in a unit's tile_column()s */
+    /* the index of the first result among a unit's tile_column()s */
     DEV_MEMBER int first_result() const
     {
         return KPK_WMMA == 11 ? lane / 16 * results : first_column();
@@ -379,7 +379,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
         static_assert(scales == 1 || KPK_WMMA, "halves are in parts");
         UNROLL
         for (int part = 0; part < of_block; part++) {
-            /* the other half; in LDS block 1 has them changed over */
+            /* skip the other half; block 1 has its halves swapped in LDS */
             if (scales == 2 && KPK_WMMA == 11 && part != s)
                 continue;
             if (scales == 2 && KPK_WMMA == 12 && part != (s ^ first))

@@ -46,7 +46,7 @@ template <class F> struct TileStep {
         return block(step, 0) * F::chunks +
                (F::first_group(chunk(step, 0)) + which * F::group_step) / 2;
     }
-    /* where group g of a piece goes, in 16 elements of the step */
+    /* the place of group g of a piece in the step, in units of 16 elements */
     static DEV_MEMBER int place(int piece, int g)
     {
         return whole ? 2 * piece + g : piece + 2 * g;
@@ -106,7 +106,8 @@ struct PartOfRow {
     }
 };
 
-/* How K is cut: `blocks` in each of the parts of a row of `total` blocks. */
+/* Divides K into parts: a row of `total` blocks has parts of `blocks` blocks.
+ */
 struct RowParts {
     int blocks, total;
 
@@ -135,7 +136,8 @@ constexpr bool tile_has_units = true, tile_has_wmma = KPK_WMMA != 0;
 constexpr bool tile_has_units = false, tile_has_wmma = false;
 #endif
 
-/* Whether a lane has one of a row's four pieces, a part of each block. */
+/* Whether a lane holds one of a row's four pieces, with a part of each block.
+ */
 constexpr bool tile_has_quarters =
     KPK_MFMA || (KPK_WMMA == 12 && KPK_WMMA_WIDE);
 
@@ -234,7 +236,7 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int biases = 2 * TileStep<F>::biases;
     static constexpr bool biased = F::tile_bias != Bias::none;
     static constexpr bool raw = tile_is_raw<F>;
-    /* whether a sum of a Q8_1 block may be infinite and a result with it */
+    /* whether the sum of a Q8_1 block, and so a result, may be infinite */
     static constexpr bool asks_finite = F::tile_bias == Bias::stored_sum;
     /* whether all of a block's steps have one scale */
     static constexpr bool one_scale =
@@ -311,8 +313,8 @@ template <class F, int Rows, int Cols> struct TileLds {
     __attribute__((
         aligned(16))) float y_sum[own_biases && !raw ? biases * col_slot : 4];
 
-    /* where a row is among its like: neighbouring threads store for rows that
-     * are 64 apart */
+    /* the place of a row's scale; rows 64 apart, which adjacent threads store,
+     * use different banks */
     static DEV_MEMBER constexpr int place(int row)
     {
         return raw ? row + row / 64 * 16 : row;

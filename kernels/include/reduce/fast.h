@@ -34,8 +34,7 @@
 #include "reduce/order.h"
 #include "reduce/shared_rows.h"
 
-/* whether fold_contiguous() gives the result that the order of a sum asks for
- */
+/* Whether fold_contiguous() adds in the order that the result must have. */
 template <typename OP, typename T>
 constexpr bool reads_vectors = !OP::ordered || traits<T>::is_small;
 
@@ -55,8 +54,8 @@ DEV void store_by_block(const team &t, typename OP::value v, u64 output, u64 R,
 }
 
 /*
- * Whether the outputs are of rows of R, one row after the other: most launches.
- * Asked before anything is stored, so that scalar loads do.
+ * Whether the outputs reduce contiguous rows of R elements, as in most
+ * launches. It is tested before any store, so that scalar loads can be used.
  */
 DEV bool blocks_have_rows(u64 numel, u64 R, u32 outputs, u64 num_dims,
                           const size_t *view)
@@ -170,10 +169,10 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
 }
 
 /*
- * How many outputs there are if blocks of `several_threads` have several each,
- * one after the other; else 0. Reading the view costs a block more time on
- * AMD's scalar ALU than DRAM takes for a row, most on CDNA, where four SIMDs
- * share one scalar ALU.
+ * The number of outputs if blocks of `several_threads` each have several
+ * adjacent ones; else 0. Several outputs pay because AMD's scalar ALU takes
+ * longer to read the view than DRAM takes for a row, above all on CDNA, where
+ * four SIMDs share one scalar ALU.
  */
 constexpr u32 log_several = 4, several_threads = 64, short_row = 128;
 

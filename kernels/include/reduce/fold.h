@@ -18,9 +18,9 @@ struct line {
 };
 
 /*
- * Where elements first .. first + R of the view lie. The last dims are merged
- * as long as one step serves them all; a line is straight if it is within such
- * a run, and runs hold whole lines.
+ * The addresses of elements first .. first + R of the view. The last dims are
+ * merged to a run while one stride serves all; a line is straight if it lies
+ * within a run, and runs hold whole lines.
  */
 DEV line find_line(u64 numel, u64 R, u64 num_dims, const size_t *info,
                    u64 first)

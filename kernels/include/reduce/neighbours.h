@@ -14,7 +14,7 @@ DEV bool neighbour_takes_it(u32 shift)
     return is_left_out(1u << shift, log_walk_run);
 }
 
-/* the first output, out of 2^shift, for a block that stays */
+/* The first of the 2^shift outputs of a block that stays. */
 DEV u32 first_taken(u32 shift)
 {
     constexpr u32 run = (1u << log_walk_run) - 1;
@@ -25,7 +25,7 @@ DEV u32 first_taken(u32 shift)
     return (block >> apart << apart) + ((block & run) << shift);
 }
 
-/* the number of outputs from `first` on, one after the other, maybe none */
+/* The number of outputs from `first` on, which may be 0. */
 DEV u32 outputs_taken(u32 first, u32 shift)
 {
     const u32 grid = gridDim.x;

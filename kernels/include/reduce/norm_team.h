@@ -24,7 +24,7 @@
 
 constexpr u32 log_least_group = 3; /* places */
 
-/* v joined over 2^log neighbours, 2^least or more, to all of them */
+/* The sum of v over 2^log adjacent lanes, at least 2^least, in each of them */
 template <u32 least, typename A> DEV A join_upwards(A v, u32 log)
 {
     v += lane_xor<1>(v);

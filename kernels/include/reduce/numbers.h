@@ -129,8 +129,8 @@ DEV f64 divided(f64 v, f64 n)
 }
 
 /*
- * 1 / n of a count, rounded as a division does: a step of Newton's does that
- * but for mantissas of ones alone, which counts below 2^24 - 1 do not have.
+ * 1 / n of a count, rounded as by a division. A Newton step achieves this
+ * unless the mantissa is all ones, which no count below 2^24 - 1 has.
  */
 DEV f32 one_over_count(f32 n)
 {

@@ -171,7 +171,8 @@ template <typename T> struct softmax_row {
             A top = m;
 
             x.load(t, src, (u32)first, n);
-            /* else it would keep a lane mask a vector for all three steps */
+            /* uniform_here() keeps the compiler from holding a lane mask per
+             * vector for all three steps */
             x.each(t, (u32)first, uniform_here(n), [&](A *v, u32) {
                 UNROLL
                 for (u32 i = 0; i < V; i++)

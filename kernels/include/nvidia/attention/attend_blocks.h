@@ -20,8 +20,9 @@
 
 #include "nvidia/attention/attend_warp.h"
 
-/* Codes of two bytes of two blocks, lower bytes first, to f16 times scales:
- * those of bytes 0 and 2, of an element and of its neighbour 16 further. */
+/* Converts codes to f16 and multiplies by scales. A word has two bytes of each
+ * of two blocks, lower bytes first; codes of bytes 0 and 2 are converted. High
+ * takes the element 16 further on. */
 template <class Format> struct BlockCodes;
 #define HALVES_2(name, op)                                                     \
     DEV u32 name(u32 x, u32 y)                                                 \
@@ -45,7 +46,7 @@ template <> struct BlockCodes<Q8_0Format> {
     }
 };
 template <> struct BlockCodes<Q4_0Format> {
-    static constexpr u32 further = 0; /* the same byte has it */
+    static constexpr u32 further = 0; /* both elements are in one byte */
 
     template <bool High> static DEV_MEMBER u32 halves(u32 w, u32 scales)
     {
@@ -331,7 +332,8 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
             }
         }
     }
-    /* the column of o[n][0], and how far that of o[n][1] is behind it */
+    /* the column of o[n][0], and the distance from it to the column of o[n][1]
+     */
     static DEV_MEMBER u32 column(u32 n)
     {
         return n / 4 * 32 + n % 4 / 2 * 16 + threadIdx.x % 4 * 4 + n % 2;

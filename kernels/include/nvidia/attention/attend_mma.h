@@ -1,11 +1,11 @@
 /*
  * attend_mma.h - attention of many queries by mma.sync, on sm_80 and later
  *
- * A workgroup of 8 warps takes 128 queries and walks over the keys that they
- * see. K and V of some keys are a stage; while one is worked on, others are on
- * their way to LDS by cp.async. Each warp takes all keys of a stage for its own
- * queries (attend_warp.h). There is LDS for two workgroups on a multiprocessor:
- * one's matrix instructions run beside the other's exponentials.
+ * A workgroup of 8 warps takes 128 queries and loops over the keys that they
+ * see. A stage holds K and V of some keys; while warps compute one stage,
+ * cp.async fills others. Each warp processes all keys of a stage for its own
+ * queries (attend_warp.h). LDS suffices for two workgroups per multiprocessor,
+ * so that one's matrix instructions overlap the other's exponentials.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
 #include "attention/attend.h"
 #include "nvidia/copy/mma_operands.h"
 
-/* How K, V and Q lie in LDS. */
+/* The layout of K, V and Q in LDS. */
 template <u32 D> struct AttendLines {
     static constexpr u32 nbytes = D * 2, pieces = D / 8;
 
@@ -205,8 +205,9 @@ struct AttendRows {
 
     /* ---- scores ---- */
 
-    /* Scores in powers of two, with all that the arguments say. mask(i, n,
-     * seen) is what a mask adds for slot i and key number n. */
+    /* Scales scores for exp2(), and applies softcap, ALiBi and masks as the
+     * arguments say. mask(i, n, seen) is a mask's addend for slot i and key
+     * number n. */
     template <class Mask>
     DEV_MEMBER void finish_scores(Scores &x, const AttentionArgs &a, u32 b,
                                   u32 head, i32 key0, Mask mask) const
@@ -558,7 +559,8 @@ struct AttendWarp : AttendRows<T, D, Keys, Decode, Form> {
     {
         copy_lines<Lines, Keys, 32>(lds, a, b, k, d, aligned, key0, span, lane);
     }
-    /* the column of o[n][0], and how far that of o[n][1] is behind it */
+    /* the column of o[n][0], and the distance from it to the column of o[n][1]
+     */
     static DEV_MEMBER u32 column(u32 n)
     {
         return n * 8 + threadIdx.x % 4 * 2;

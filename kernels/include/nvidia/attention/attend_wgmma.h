@@ -266,8 +266,9 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             typedef Wgmma<T, keys> Product;
             u64 a, b;
 
-            /* there are too few registers to keep each step's; the same in all
-             * lanes, and known to be, so that steps are added in scalar ones */
+            /* Registers are too few for each step's descriptors. The shuffle
+             * makes q uniform for the compiler, so that steps are added in
+             * uniform registers. */
             q = __shfl_sync(0xffffffffu, q, 0);
             a = wgmma_operand(q), b = wgmma_operand(k);
             wgmma_fence();
@@ -332,8 +333,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             return factor;
         }
         /*
-         * S0 = Q K0, P0 of it, and then in turn: S1 = Q K1 and O += P0 V0 are
-         * started together, and P1 is computed as soon as S1 is there.
+         * Computes S0 = Q K0 and P0, and then loops: S1 = Q K1 and O += P0 V0
+         * are started together, and P1 is computed as soon as S1 is complete.
          */
         DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
         {

@@ -108,7 +108,7 @@ template <typename T> struct ConvPlan {
         Axis<i32> ah, aw; /* of the part, as of pads and taps */
         u32 pad_h, pad_w; /* entries before the image */
         Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
-        /* where taps lie: bytes in the slab, elements in the kernel */
+        /* offsets of taps: in bytes of the slab, in elements of the kernel */
         u32 tap_offset[ConvPlan::most_taps], tap_place[ConvPlan::most_taps];
         const T *x, *w;
         T *y;
@@ -193,7 +193,7 @@ template <typename T> struct ConvPlan {
     static DEV_MEMBER bool accepts(const Conv &v, bool patches)
     {
         constexpr u64 least_terms = 16;
-        /* three channels, say: direct.h is faster, but for single images */
+        /* with few channels direct.h is faster, except for single images */
         constexpr u64 few_outputs = 1u << 23;
         const u64 taps = v.w.kh * v.w.kw;
         const u64 positions = v.x.b * v.h_out * v.w_out;
@@ -243,7 +243,8 @@ template <typename T> struct ConvPlan {
         return wide < 1ull << 31 && high < 1ull << 31 &&
                wide * high < 1ull << 31 && wide * high * v.x.b < 1ull << 31;
     }
-    /* Lays a tile out; returns its time, or too_much if there is no room. */
+    /* Plans a tile's layout in LDS; returns the time, or too_much if it does
+     * not fit. */
     static DEV_MEMBER u32 cost_of(const Conv &conv, const Conv &v, const T *x,
                                   const T *w, u32 room, bool by_rows,
                                   Layout &at)
@@ -377,7 +378,7 @@ template <typename T> struct ConvPlan {
                    ? (u32)min_of<u64>(cost >> 6, too_much)
                    : too_much;
     }
-    /* whether one of the planners found a way: once all threads are here */
+    /* Whether a planner found a tile; call it after a barrier. */
     static DEV_MEMBER bool takes(const Shape &at)
     {
         return blockDim.x == threads &&
@@ -418,7 +419,7 @@ template <typename T> struct ConvPlan {
         v.dilation = (u64)max_of(max_of(-h.reach, -w.reach), 1);
         return v;
     }
-    /* bytes of a row of a window that lie side by side, in all windows */
+    /* the alignment of windows' rows, in contiguous bytes */
     static DEV_MEMBER u32 patch_grain(const Conv &v, const T *x)
     {
         const u64 steps = v.w.kw | (v.w_out > 1 ? v.stride : 0) |
@@ -428,7 +429,7 @@ template <typename T> struct ConvPlan {
 
         return low_bit((u32)(u64)x | (u32)(steps * sizeof(T)) | 16);
     }
-    /* the same of the kernel's rows */
+    /* the same for the kernel's rows */
     static DEV_MEMBER u32 kernel_grain(const Conv &v, const T *w)
     {
         const u64 steps =

@@ -24,13 +24,13 @@
 
 /* ---- operands of a warp, from LDS ----
  *
- * Rows of 32 bytes of input channels: of the kernel one for an output channel,
- * of the inputs one for a position, or, where positions lie side by side, a row
- * of positions for each channel.
+ * LDS has rows of 32 bytes of input channels: of the kernel one row for each
+ * output channel, of the inputs one row for each position. If positions are
+ * contiguous, inputs have a row of positions for each channel instead.
  */
 
-/* 16 output channels by 16 positions, of each a row of 32 bytes of input
- * channels in LDS. */
+/* Multiplies 16 output channels by 16 positions; each has a row of 32 bytes of
+ * input channels in LDS. */
 template <typename T> struct SlabOp {
     struct Positions {
         u32 v[4];
@@ -315,7 +315,7 @@ template <bool Transposed, typename T> struct ConvTiles {
         }
         return __syncthreads_or(odd);
     }
-    /* where a position lies among the outputs of its image */
+    /* the index of a position among the outputs of its image */
     DEV_MEMBER u32 output_at(u32 p) const
     {
         if (!Transposed)

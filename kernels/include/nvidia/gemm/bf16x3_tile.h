@@ -383,7 +383,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
     }
 };
 
-/* ---- products, and what limbs cannot hold --------------------------- */
+/* ---- products, with a fallback for numbers that limbs cannot hold --- */
 
 template <bool TransA, bool TransB, u32 Size> struct LimbGemm {
     typedef LimbTile<!TransA, TransB, Size> Tile;

@@ -1,6 +1,6 @@
 /*
- * gemm_f16.h - products of f16 and bf16 on sm_80 and later: tiles whose steps
- * come by copies that run ahead, and ragged ones where these cannot be
+ * gemm_f16.h - products of f16 and bf16 on sm_80 and later: tiles with
+ * asynchronous copies, and ragged tiles for unaligned operands
  */
 #pragma once
 

@@ -72,7 +72,7 @@ struct MappedOperand : WarpgroupLines<Along, Rows> {
     }
 };
 
-/* How many steps fit LDS beside the slab for results. */
+/* How many stages fit LDS beside the slab for results. */
 DEV constexpr u32 mapped_stages(u32 rows, u32 cols, u32 lds)
 {
     return (lds - 1024 - rows * (wgmma_slab_cols(cols) + 8) * 2) /

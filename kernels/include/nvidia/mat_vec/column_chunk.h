@@ -360,7 +360,7 @@ template <int Span> struct InPlace<Q3_K, Span> : IsInWords {
     float d[2 * Span];
     int sums[2 * Span];
     u32 pairs, bits, scales;      /* offsets in the format's block */
-    u32 shift, nibble, pick, top; /* shifts of these; of scales' high bits */
+    u32 shift, nibble, pick, top; /* shifts; top: of scales' high bits */
 
     DEV_MEMBER void read(const u32 *blocks, int lane)
     {
@@ -613,8 +613,8 @@ struct CodesInPlace : IsInWords {
         }
     }
 
-    /* The first eight codes are negative, so their table gives -1 for the other
-     * codes; the other table adds 1 to make up for it. */
+    /* The first eight codes are negative, so their table gives -1 for codes of
+     * the second table, whose entries are 1 larger to compensate. */
     DEV_MEMBER float iq4(const u32 (&w)[4]) const
     {
         constexpr Codes t = iq4_codes();

@@ -77,7 +77,7 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
         const u8 *from = m.y + begin;
 
         wait_for_launch_before();
-        asm("" : "+l"(from)); /* not worked out anew for each copy */
+        asm("" : "+l"(from)); /* computed only once */
         UNROLL
         for (u32 col = 0; col < N; col++, from += m.y_stride) {
             UNROLL
@@ -96,9 +96,9 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
 
     template <typename T> DEV_MEMBER void begin(const MatVec<T> &m, u32 row0)
     {
-        /* Two rows of blocks of 32 weights are there sooner if the columns are
-         * asked for first: the compiler has lanes wait for weights, which they
-         * unpack, before they ask for columns. */
+        /* With two rows of formats of 32 elements, columns are copied first.
+         * Otherwise the compiler makes lanes wait for their weights, to unpack
+         * them, before they load columns. */
         constexpr bool columns_first = F::elems == 32 && Rows == 2;
         if (columns_first)
             copy_columns(m);
@@ -197,7 +197,7 @@ struct CopyFeed {
 
     const u32 lane, warp;
     const Stage *const stages; /* the warp's */
-    u32 x_lds, y_lds;          /* where the lane's first granules go */
+    u32 x_lds, y_lds;          /* LDS addresses of the lane's first granules */
     int place;                 /* of the stage to multiply */
     const u8 *x;               /* the lane's first granule of its row */
     const u8 *x_end;           /* the matrix's end */
@@ -244,7 +244,7 @@ struct CopyFeed {
         x = m.w + at - row_place + 16 * (lane % lanes);
         x_end = m.w + (size_t)m.matrix_rows * row_bytes;
         y = m.y + 16 * lane;
-        asm("" : "+l"(x), "+l"(y)); /* not worked out anew for each copy */
+        asm("" : "+l"(x), "+l"(y)); /* computed only once */
         place0 = SamePlace ? 0 : (row0 * row_bytes) & 15;
         place_step = SamePlace ? 0 : row_bytes & 15;
         place = 0;
@@ -260,7 +260,7 @@ struct CopyFeed {
     {
     }
 
-    /* where a step begins in the granules that its row's beginning is in */
+    /* a step's offset in its granule, relative to the row's offset */
     static DEV_MEMBER u32 step_place(int step)
     {
         return x_bytes % 16 == 0 ? 0 : (u32)(step * x_bytes) & 15;
@@ -376,19 +376,18 @@ struct CopyFeed {
 #if KPK_SM >= 90
 /* ---- bulk copies ----
  *
- * Few workgroups make all rows; meanwhile the other workgroups are started and
- * leave. A compact grid has no others.
+ * Few workgroups compute all rows; meanwhile the other workgroups start and
+ * exit. A compact grid has no others.
  *
- * A job's columns go by in passes, which are its steps: a lane has one chunk of
- * each row in a pass, a warp 32 neighbouring ones. Where chunks are wide, two
- * warps make a pass, and the other two, another team, the same of other rows.
- * The lane's chunks of the N columns of y stay in registers for the job and,
- * where a row is one pass, for all jobs. The copy engine brings a stage, `each`
- * rows of a pass, to LDS while the stages before it are multiplied: so few
- * registers and little LDS that workgroups which leave find room beside those
- * that work.
+ * A job loops over K in passes: in a pass a lane has one chunk of each row, and
+ * a warp 32 adjacent chunks. If chunks are wide, two warps make a pass, and the
+ * other two, a second team, the same pass of other rows. A lane's chunks of the
+ * N columns of y stay in registers for the job and, if a row is one pass, for
+ * all jobs. The copy engine fills a stage, `each` rows of a pass, while earlier
+ * stages are multiplied. This needs few registers and little LDS, so that
+ * exiting workgroups fit beside computing ones.
  *
- * Rows are aligned to 16, and so are the columns.
+ * Rows and columns are aligned to 16 bytes.
  */
 template <class F, int N, int Rows, int Stages> struct BulkFeed {
     typedef ColumnsOf<F, N, 2, 2> Columns;
@@ -457,7 +456,7 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
             read_columns(0);
     }
 
-    /* read anew on each use: registers are few */
+    /* read again at each use, to save registers */
     static DEV_MEMBER u32 lane_of()
     {
         return threadIdx.x % 32;
@@ -480,7 +479,7 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
         return (int)passes;
     }
 
-    /* Asks for the next stage, if there is one. Warps take turns. */
+    /* Starts the copy of the next stage, if there is one. Warps take turns. */
     DEV_MEMBER void ask()
     {
         if (row >= nrows)

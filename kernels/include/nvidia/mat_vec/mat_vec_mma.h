@@ -130,7 +130,7 @@ template <class F, int N, int Stages> struct MmaFeed {
         return 32 * i + (int)(threadIdx.x % 32);
     }
 
-    /* where a step begins in the granules that its rows' beginnings are in */
+    /* a step's offset in its granule, relative to the row's offset */
     static DEV_MEMBER u32 step_place(int step)
     {
         return x_bytes % 16 == 0 ? 0 : (u32)(step * x_bytes) & 15;

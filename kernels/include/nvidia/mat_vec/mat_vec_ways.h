@@ -132,8 +132,8 @@ constexpr Row ways[] = {
 /* clang-format on */
 constexpr int nways = sizeof(ways) / sizeof(ways[0]);
 
-/* How many workgroups a multiprocessor must have registers for. Workgroups
- * that leave at once hold as many registers as working ones. */
+/* How many workgroups must fit a multiprocessor's registers. Exiting workgroups
+ * hold as many registers as computing ones. */
 struct Residents {
     int least_columns, most_columns;
     u64 formats;

@@ -13,9 +13,9 @@
 constexpr u32 near_halvings = 12;
 
 /*
- * Lists the keys of near tokens, or so many that they do not fit. Returns this
- * thread's part of a sum over the other tokens: of their weights, or of tokens
- * with a weight.
+ * Lists the keys of near tokens, or stops when the list is full. Returns this
+ * thread's part of a sum over the other tokens: of their weights if `weighed`,
+ * else the number of tokens with a weight.
  */
 template <bool weighed, typename T> DEV u64 list_near(const sampler<T> &s)
 {

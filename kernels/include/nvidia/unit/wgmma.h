@@ -78,7 +78,7 @@ template <u32 n> DEV void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory");
 }
 
-/* Keeps the compiler from moving what reads or writes sums across this. */
+/* Keeps the compiler from moving accesses to sums across this call. */
 template <u32 n> DEV void wgmma_hold(f32 (&sums)[n])
 {
     UNROLL
