@@ -277,7 +277,7 @@ static bool write_object(const struct pack *pack, const struct input *in,
     return ok;
 }
 
-/* One module: inputs[first] and those behind it of the same name. */
+/* Compresses one module: n inputs of the same name, from inputs[first] on. */
 static bool compress_module(const struct pack *pack, size_t first, size_t n)
 {
     const struct input *inputs = pack->inputs + first;

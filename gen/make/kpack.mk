@@ -229,13 +229,13 @@ KPACK_NAMES := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)))
 KPACK_VALID := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)) \
   $(addprefix $(call KPACK_FIELD,1,$(r)),$(call KPACK_SUFFIXES,$(r))))
 KPACK_IS_NVIDIA = $(shell echo $(1) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?')
-# $(call KPACK_NO_TARGETS,WORDS): those that are no targets
+# $(call KPACK_NO_TARGETS,WORDS): the words that are no targets
 KPACK_NO_TARGETS = $(strip $(filter-out $(KPACK_VALID) $(KPACK_WIDE) sm_% compute_%,$(1)) \
   $(foreach a,$(filter sm_% compute_%,$(1)),$(if $(call KPACK_IS_NVIDIA,$(a)),,$(a))))
 KPACK_BAD_ARCHS := $(call KPACK_NO_TARGETS,$(KPACK_ASKED_ARCHS))
 ifneq ($(KPACK_BAD_ARCHS),)
-# What is meant: the same with other commas and letters; else for each wrong
-# target the settings of its processor, or names that begin alike, or all names.
+# Suggestions for wrong targets: the same words in lower case and without commas;
+# else for each the settings of its processor, similar names, or all names.
 KPACK_LIKELY := $(shell echo $(call KPACK_QUOTE,$(KPACK_ASKED_ARCHS)) | tr 'A-Z,;' 'a-z  ')
 KPACK_ALIKE = $(if $(filter %-generic,$(1)),$(filter %-generic,$(KPACK_NAMES)),\
   $(filter $(shell echo $(call KPACK_QUOTE,$(1)) | sed 's/.$$//')%,$(KPACK_NAMES)))
@@ -355,9 +355,9 @@ PACK_HSACOS := $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_MODULES:%=$(KPACK_B)/hsaco
 PACK_CUBINS := $(foreach a,$(KPACK_NV_ARCHS),$(foreach m,$(KPACK_MODULES),$(call KPACK_OBJECT,$(a),$(m))))
 PACK_EMBEDS := $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(KPACK_B)/embed/$(a)/%.c))
 
-# A module's source, and the CSV file beside it that is its table; second names
-# of kernels and what types are called on the host, beside all sources. A stamp
-# for each tells when such a file goes.
+# A module's source and the CSV file beside it, its table; files for all sources
+# with second names of kernels and with host types. Each such file has a stamp,
+# which changes when the file is removed.
 KPACK_IS_SOURCE_OF = $(filter $(1),$(basename $(notdir $(2))))
 KPACK_SOURCE_OF = $(or $(foreach s,$(KPACK_SOURCES),$(if $(call KPACK_IS_SOURCE_OF,$(1),$(s)),$(s))),\
   $(KPACK_KERNELS)/$(1).hip)
@@ -583,7 +583,7 @@ KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
 KPACK_OBJECTS_OF = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_OBJECT,$(a),$(1)))
 KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/include/kpack/$(PACK)/$(1).h \
   $(KPACK_B)/rust/$(PACK)/$(1).rs $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_B)/blob/$(a)/$(1).head)
-# Forces a rule if one of its files is missing.
+# Forces a rule if one of its outputs is missing.
 KPACK_UNLESS_THERE = $(if $(filter-out $(wildcard $(1)),$(1)),KPACK_FORCE)
 
 # Prerequisites of a module's tables.
@@ -657,8 +657,8 @@ endef
 
 # ---- tables and objects ----------------------------------------------------
 
-# Windows' object files have no visibility: a program or library of it exports
-# what it says.
+# Object files of Windows have no symbol visibility: programs and libraries list
+# their exports.
 KPACK_WINDOWS := $(or $(findstring mingw,$(CC)),$(findstring windows,$(CC)))
 # CC=aarch64-linux-gnu-gcc compiles for another machine. Its ar is beside it.
 KPACK_CROSS := $(patsubst %gcc,%,$(filter %-gcc,$(lastword $(CC))))
@@ -743,7 +743,7 @@ $(KPACK_IMPORT_DIR)/kinds.mk: $(if $(MAKE_RESTARTS),,$(KPACK_GEN) $(KPACK_B)/sta
 	@$(KPACK_GEN) import $(PACK) $(KPACK_IMPORT_DIR) $(call KPACK_QUOTE,$(IMPORT)) || \
 	  { mkdir -p $(@D); echo 'KPACK_IMPORT_REFUSED := 1' >$@; }
 -include $(KPACK_IMPORT_DIR)/kinds.mk
-# Make would complain that kinds.mk is not there, where nothing is written.
+# Without this error make would complain that kinds.mk is missing.
 ifdef KPACK_IMPORT_REFUSED
 $(shell rm -f $(KPACK_IMPORT_DIR)/kinds.mk)
 $(error IMPORT=$(IMPORT) is refused)
@@ -773,7 +773,7 @@ $(PACK_HEADER) $(PACK_LAUNCHERS): $(KPACK_IMPORT_DIR)/kinds.mk
 	@cp $(KPACK_IMPORT_DIR)/$(@F) $@
 endif
 
-# ---- the archive of a project of its own ------------------------------------
+# ---- the archive of another project ------------------------------------------
 
 ifndef KPACK_ROOT
 PACK_ARCHIVE := $(KPACK_B)/lib$(PACK).a

@@ -17,7 +17,7 @@ struct config_table {
     struct csv *csv; /* the table's text lies here */
     char *name;      /* the file's name less folder and ".csv" */
     size_t kernel_column, target_column; /* csv->ncolumns if there is none */
-    size_t *columns;                     /* in csv, of the table's */
+    size_t *columns;                     /* of csv, for each column of table */
     struct pack_table table;
 };
 

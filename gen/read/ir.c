@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any source comes to; bounds what a broken file can ask for. */
+/* Limits above any real source; they bound the memory for a broken file. */
 #define MAX_BYTES ((size_t)2 << 30)
 #define MAX_RECORDS 50000000u
 

@@ -1,4 +1,4 @@
-/* triton.c - what Triton says of a kernel in the JSON file beside it */
+/* triton.c - reads the JSON file that Triton writes beside a kernel */
 #include "read/triton.h"
 
 #include "util/file.h"

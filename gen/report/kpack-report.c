@@ -132,7 +132,7 @@ static void measure_parts(Elf *elf, struct parts *out)
     }
 }
 
-/* Where a function symbol's code lies in the file; false if nowhere. */
+/* Finds a function symbol's code in the file; false if there is none. */
 static bool code_of_symbol(const struct codeobj *co, Elf *elf,
                            const GElf_Sym *symbol, struct code *out)
 {

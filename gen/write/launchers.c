@@ -552,7 +552,7 @@ void launchers_write(FILE *f, const struct launchers *w)
     fputs("#endif\n", f);
 }
 
-/* ---- all of it ---- */
+/* ---- the launchers of a module ---- */
 
 struct launchers *launchers_new(const struct launchers_input *in)
 {

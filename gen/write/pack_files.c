@@ -79,7 +79,7 @@ static void write_arg(FILE *f, const struct codeobj_arg *a)
     if (!*a->name)
         return;
     fputc(' ', f);
-    /* Names come from a file: nothing of them may end the comment. */
+    /* Names come from a file and must not end the comment. */
     for (const char *c = a->name; *c; c++)
         fputc(isalnum((unsigned char)*c) ? *c : '_', f);
 }

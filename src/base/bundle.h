@@ -26,10 +26,10 @@ struct bundle {
     const unsigned char *data;
     size_t nbytes; /* SIZE_MAX if it is not known */
     uint64_t nentries;
-    uint64_t next;       /* number of the entry that comes next */
+    uint64_t next;       /* number of the next entry */
     size_t at;           /* offset of this entry's record */
     size_t extent;       /* end of the records and entries seen so far */
-    const char *message; /* NULL, or what is wrong with the bundle */
+    const char *message; /* NULL, or the fault of the bundle */
 };
 
 struct bundle_entry {

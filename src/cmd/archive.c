@@ -48,7 +48,7 @@ enum {
     FLAGS_SRAMECC_ON = 0xc00,
 };
 
-/* True if the flags of a code object are those of its label. */
+/* Whether a code object's flags agree with its label. */
 static bool fits_label(uint32_t flags, const char *target)
 {
     static const struct {
@@ -230,7 +230,7 @@ static bool is_known(const struct archives *all, const char *path)
     return false;
 }
 
-/* What may be there, but cannot be read, counts as damaged. */
+/* Reports a file that cannot be read; it counts as damaged. */
 static void cannot_read(struct scan *scan, const char *path)
 {
     if (errno == ENOMEM)

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A code object of the file, and what it says. */
+/* A code object of the file, and its parsed metadata. */
 struct object {
     const struct found *found;
     struct codeobj *code;
@@ -80,8 +80,9 @@ static const char *read_code(const struct found *found, struct codeobj **out)
     return *out ? NULL : error;
 }
 
-/* Reads what was found, without copies; *sound becomes false, and a sentence is
- * printed, where that fails. How many are left. */
+/* Reads the code objects that were found, and drops copies. Returns how many
+ * are left. If one cannot be read, prints a sentence and sets *sound to false.
+ */
 static size_t read_objects(size_t nfound, bool *sound)
 {
     size_t n = 0;
@@ -134,7 +135,7 @@ static uint32_t add_string(struct strings *s, const char *text)
 /* A kernel of a module, as one of its code objects describes it. */
 struct described {
     const struct codeobj_kernel *kernel;
-    bool nvidia; /* cubins name no arguments and tell no kinds */
+    bool nvidia; /* cubins have no names and kinds of arguments */
 };
 
 static int by_name(const void *a, const void *b)

@@ -49,7 +49,7 @@ struct form {
     unsigned char fixed;
     uint64_t nfixed;
     unsigned char
-        wide[4]; /* the first byte, for 1, 2, 4, 8; 0: there is none */
+        wide[4]; /* first byte of the form with 1, 2, 4, 8 bytes; 0: none */
 };
 
 static const struct form

@@ -69,8 +69,9 @@ static bool parse_number(const char *text, int *out)
 }
 
 /*
- * One option of the command line; how many words it took, 0 if it is none.
- * given: which options with a word there were, a bit each; none comes twice.
+ * Parses an option of the command line. Returns the number of words that it
+ * took, 0 if it is no option. given: a bit for each option with a word so far;
+ * no option may come twice.
  */
 static int take_option(const struct command *command, char **argv,
                        struct options *out, unsigned *given)

@@ -1,6 +1,6 @@
 /* os.h - system functions of the command, beside files and libraries
  *
- * os_posix.c and os_windows.c define all of it; a build takes one of them.
+ * os_posix.c and os_windows.c define all functions; a build uses one of them.
  */
 #ifndef KPK_CMD_OS_H
 #define KPK_CMD_OS_H
@@ -15,7 +15,7 @@
  * command line's words are UTF-8, and that the console shows UTF-8. */
 void os_begin(int *argc, char ***argv);
 
-/* Finds bytes among others; NULL if they are not there. */
+/* Finds bytes in a longer sequence; NULL if they are not there. */
 const unsigned char *os_find(const unsigned char *in, size_t in_nbytes,
                              const unsigned char *bytes, size_t nbytes);
 
@@ -49,7 +49,7 @@ bool os_end_text(struct os_text *text);
 /* The decoder's library, a name for kpk_i_library_open(). */
 extern const char os_zstd[];
 
-/* ---- a file that takes another one's place ------------------------------ */
+/* ---- replacing a file --------------------------------------------------- */
 
 /* What exists at a path that is to be written. */
 struct os_place {
@@ -77,8 +77,8 @@ long os_process(void);
 /* Signals that end the command remove `path` while *is_there. */
 void os_heed_signals(const char *path, volatile sig_atomic_t *is_there);
 
-/* Removes files of a folder that nobody writes anymore, if is() says so of a
- * name. */
+/* Removes files of a folder whose name is() accepts and which no process writes
+ * any more. */
 void os_sweep(const char *folder, bool (*is)(const char *name));
 
 #endif

@@ -49,7 +49,7 @@ struct scan {
 bool scan_read(const char *path, struct scan *out);
 void scan_free(struct scan *scan);
 
-/* Adds an empty one to what was found. */
+/* Adds an empty element to found[]. */
 struct found *scan_add(struct scan *scan);
 
 /* Decodes content that refers to no other part of the file. As scan_content(),

@@ -59,7 +59,7 @@ static void add(struct scan *scan, size_t at)
     found->fault = read_head(scan, found);
 }
 
-/* As `ar rcT` makes them, and some build systems of their libraries. */
+/* Whether it is a thin archive, as `ar rcT` and some build systems make. */
 static bool is_thin(const struct scan *scan)
 {
     static const char magic[] = "!<thin>\n";

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is being written, for the handler of signals. */
+/* The file being written, for the signal handler. */
 static char unfinished[4096];
 static volatile sig_atomic_t is_unfinished;
 
@@ -32,7 +32,7 @@ int cmd_write_failed(const char *name)
     return EXIT_NO_OUTPUT;
 }
 
-/* And closes it; errno says why it failed. */
+/* Writes and closes a file; errno says why it failed. */
 static bool fill(FILE *file, const void *data, size_t nbytes)
 {
     const bool written = fwrite(data, 1, nbytes, file) == nbytes;
@@ -45,7 +45,7 @@ static bool fill(FILE *file, const void *data, size_t nbytes)
     return false;
 }
 
-/* What is no file, or not known to be one, cannot be exchanged. */
+/* Writes in place: only a regular file can be replaced. */
 static int write_straight(const char *name, const void *data, size_t nbytes)
 {
     FILE *file = file_open(name, "wb");
@@ -54,7 +54,7 @@ static int write_straight(const char *name, const void *data, size_t nbytes)
                                             : cmd_write_failed(name);
 }
 
-/* ---- what is unfinished --------------------------------------------- */
+/* ---- unfinished files ----------------------------------------------- */
 
 #define PREFIX ".kpack-"
 #define SUFFIX ".new"
@@ -180,7 +180,7 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes,
     }
     if (there.straight)
         return write_straight(name, data, nbytes);
-    /* The file itself, not the link to it. */
+    /* Replace the file itself, not a link to it. */
     if (there.exists && !(path = os_writable(name)))
         return cmd_write_failed(name);
     os_heed_signals(unfinished, &is_unfinished);

@@ -76,7 +76,7 @@ static int32_t uses_as_blocks(const struct run *run,
     return found == uses ? uses : 0;
 }
 
-/* Memory for node i of the graph as Q8_1, if nothing else is wanted of it. */
+/* Prepares memory for node i's result as Q8_1, if no node needs other types. */
 static bool make_blocks(struct run *run, const struct ggml_cgraph *graph, int i)
 {
     const struct ggml_tensor *node = graph->nodes[i];
@@ -225,8 +225,7 @@ static bool gate_to_blocks(struct run *run, const struct sequence *s)
                        out->src[1]->data, (uint64_t)out->ne[0]);
 }
 
-/* Whether b's matrix lies behind a's in memory, and both are one of more rows.
- */
+/* Whether b's matrix follows a's in memory, so that both form one matrix. */
 static bool follows(const struct ggml_tensor *a, const struct ggml_tensor *b)
 {
     const struct ggml_tensor *m = a->src[0], *next = b->src[0];
@@ -313,7 +312,7 @@ static bool attention_blocks(struct run *run, const struct sequence *s)
 
 static const struct row {
     serve *serve;
-    int stored; /* a node beside the last that others may read, or NO_NODE */
+    int stored; /* an earlier node whose result is stored, too, or NO_NODE */
     enum ggml_op ops[MOST_NODES]; /* up to GGML_OP_NONE */
 } rows[] = {
 #define X(function, stored, ...) {function, stored, {__VA_ARGS__}},

@@ -10,7 +10,7 @@
  */
 struct graphs;
 
-/* NULL if there is no memory. `stream` stays the caller's. */
+/* NULL if there is no memory. The caller keeps ownership of `stream`. */
 struct graphs *graphs_open(struct gpu *gpu, void *stream);
 /* The caller must wait for the stream first. */
 void graphs_close(struct graphs *g);

@@ -192,9 +192,9 @@ static bool find(const struct ggml_cgraph *graph, int first, struct found *f)
     return f->product[Q] == first;
 }
 
-/* ---- what a group is made of ---- */
+/* ---- recognizing a group ---- */
 
-/* Rows of f16 without gaps between numbers, and one for each token. */
+/* Whether SET_ROWS stores contiguous rows of f16, one for each token. */
 static bool is_cache(const struct ggml_tensor *set, int64_t columns,
                      int64_t tokens)
 {
@@ -329,7 +329,7 @@ static bool all_stay(const struct group *g, const struct ggml_cgraph *graph,
 
 /* ---- products of one input ---- */
 
-/* Whether the three products can be made when the first one's turn comes. */
+/* Whether the three products can be computed at the first one's position. */
 static bool are_products(const struct ggml_cgraph *graph, const struct found *f)
 {
     const struct ggml_tensor *x = graph->nodes[f->product[Q]]->src[1];
@@ -352,8 +352,8 @@ static bool are_products(const struct ggml_cgraph *graph, const struct found *f)
     return true;
 }
 
-/* Matrices that follow each other in memory are one. Results are made in `to`;
- * the group's args say where. */
+/* Computes the products of Q, K and V into `to`, at the places that the group's
+ * args give. Matrices that are adjacent in memory are multiplied as one. */
 static bool make_products(struct run *run, const struct ggml_cgraph *graph,
                           const struct found *f, char *to)
 {

@@ -132,7 +132,7 @@ bool is_nothing(const struct ggml_tensor *node);
 
 bool is_f32(const struct ggml_tensor *t);
 bool same_type(const struct ggml_tensor *a, const struct ggml_tensor *b);
-/* A row's elements, or blocks, lie one behind the other. */
+/* Whether a row's elements, or blocks, are contiguous. */
 bool has_rows(const struct ggml_tensor *t);
 /* The same for each matrix's rows; matrices may have any strides. */
 bool is_matrix(const struct ggml_tensor *t);
@@ -144,13 +144,13 @@ bool overlap(const struct ggml_tensor *a, const struct ggml_tensor *b);
 
 /* The kernels count a result's elements in 31 bits. */
 bool fits(const struct ggml_tensor *t);
-/* As the kernels of module ggml take a tensor. */
+/* A tensor as an argument for the kernels of module ggml. */
 kpk_ggml_tensor view_of(const struct ggml_tensor *t);
 uint64_t count(const kpk_ggml_tensor *v);
 uint64_t count_rows(const kpk_ggml_tensor *v);
 /*
- * Joins dimensions that lie one behind the other in all views. The others are
- * of the first one's shape, or repeated to fill it.
+ * Joins dimensions that are contiguous in all views. All views have the first
+ * one's shape, or are repeated to fill it.
  */
 void join_dims(size_t n, kpk_ggml_tensor *const *views);
 

@@ -368,7 +368,7 @@ static bool sum_rows(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(x, out, factor));
 }
 
-/* The sum of all elements is that of the rows' sums. */
+/* The sum of all elements is the sum of the rows' sums. */
 static bool sum_all(struct run *run, const struct ggml_tensor *t,
                     const struct op *op)
 {
@@ -577,7 +577,7 @@ static void rope_ramp(const struct ggml_tensor *t, kpk_ggml_rope *r)
     r->corr_high = fminf((float)r->n_dims - 1, ceilf(corr[1]));
 }
 
-/* How a node turns; false if no kernel does. */
+/* Reads a node's rotation; false if no kernel supports it. */
 static bool rope_of(const struct ggml_tensor *t, kpk_ggml_rope *r)
 {
     const struct ggml_tensor *positions = t->src[1];

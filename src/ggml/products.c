@@ -178,7 +178,7 @@ static bool mul_mat_f32(struct run *run, const struct ggml_tensor *t)
     return true;
 }
 
-/* Whether matrices and columns are what module quantized multiplies. */
+/* Whether module quantized can multiply these matrices and columns. */
 static bool are_weights(const struct ggml_tensor *m,
                         const struct ggml_tensor *x)
 {
@@ -239,8 +239,9 @@ static bool may_round_to(const struct ggml_tensor *t, enum ggml_type type)
 }
 
 /*
- * Whether module gemm makes few columns, too, as on NVIDIA's GPUs: its launches
- * take as long for eight columns as for two, but there are two more of them.
+ * Whether to use module gemm for few columns, too, as on NVIDIA's GPUs. Its
+ * launches take as long for eight columns as for two, but a product needs two
+ * more launches.
  */
 static bool few_by_gemm(const struct run *run, const struct ggml_tensor *t)
 {
@@ -391,7 +392,7 @@ bool mul_mat_of_rows(struct run *run, const struct ggml_tensor *t, int64_t rows,
     run->scratch_used = 0;
     run->waits = !is_constant(m);
     blocks = shared(run, x, blocks_nbytes(m->ne[0], x->ne[1]), &made);
-    for (int i = 1; i < n; i++) /* each counts as one that read them */
+    for (int i = 1; i < n; i++) /* each product counts as one reader */
         if (run->shared_of == x)
             (void)shared(run, x, 0, &again);
     return rows <= INT32_MAX && product(run, &p, blocks, made);

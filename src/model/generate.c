@@ -13,7 +13,7 @@ struct lane {
     bool done;
 };
 
-/* Takes a lane's next token, and says whether it goes on. */
+/* Takes a lane's next token; returns whether the lane continues. */
 static bool take(struct generator *g, struct lane *lane, struct answer *answer,
                  struct fault *fault)
 {

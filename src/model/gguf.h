@@ -1,4 +1,4 @@
-/* gguf.h - reads GGUF files: keys and values, and where tensors lie
+/* gguf.h - reads GGUF files: keys, values, and places of tensors
  *
  * The file is mapped, not read: everything here points into it, and lives until
  * gguf_close(). Nothing in the file is trusted: counts, lengths, types and
@@ -85,7 +85,7 @@ struct gguf {
 
 /* Opens a file; path must live as long. */
 bool gguf_open(const char *path, struct gguf *out, struct fault *fault);
-/* The same of bytes in memory, which must stay. */
+/* The same for bytes in memory, which must stay valid. */
 bool gguf_parse(const char *path, const void *bytes, size_t nbytes,
                 struct gguf *out, struct fault *fault);
 void gguf_close(struct gguf *gguf);
@@ -103,7 +103,7 @@ const struct tensor_format *tensor_format_of(uint32_t id);
  */
 bool gguf_u32(const struct gguf *gguf, const char *key, bool needed,
               uint32_t *out, struct fault *fault);
-/* The same where a value for each layer may stand, all equal. */
+/* The same, but the key may have a value for each layer, if all are equal. */
 bool gguf_same_u32(const struct gguf *gguf, const char *key, bool needed,
                    uint32_t *out, struct fault *fault);
 bool gguf_f32(const struct gguf *gguf, const char *key, bool needed, float *out,

@@ -1,4 +1,4 @@
-/* heap.h - what comes next, by priority, where a text has choices */
+/* heap.h - a priority queue of candidates in a text */
 #ifndef MODEL_HEAP_H
 #define MODEL_HEAP_H
 
@@ -7,7 +7,7 @@
 
 struct choice {
     double priority; /* the highest first, of equal ones the leftmost */
-    size_t left;     /* where it begins */
+    size_t left;     /* the candidate's first place */
     size_t what;     /* the caller's */
 };
 

@@ -69,8 +69,8 @@ static bool is_blocks(const struct matrix *m)
     return m->format->elems > 1;
 }
 
-/* Whether gate and up of a token follow each other: only the step that makes
- * blocks of them reads them so. */
+/* Whether gate and up of a token are adjacent. Only the step that quantizes
+ * their product can read this layout. */
 static bool gates_blocks(const struct layer *layer)
 {
     return is_blocks(&layer->weights[DOWN]);

@@ -31,10 +31,10 @@ uint64_t model_allocated(const struct model *model)
     return sum;
 }
 
-/* ---- a run: what is told to the devices ---- */
+/* ---- a run: inputs of the devices ---- */
 
-/* Values of n tokens lie one behind the other; of those that lie side by side
- * the layers know more. */
+/* Places the values of n tokens one behind the other. layers.c interleaves some
+ * values further. */
 static void place_values(struct shard *shard, size_t n)
 {
     float *at = shard->values;
@@ -133,7 +133,7 @@ static bool send_run(struct model *model, const struct model_token *tokens,
     return true;
 }
 
-/* How attention is launched; a recording has that. */
+/* Plans the launches of attention, which a recording contains. */
 static bool plan_run(struct model *model, struct fault *fault)
 {
     for (size_t i = 0; i < model->nshards; i++) {
@@ -375,15 +375,15 @@ bool model_replays(const struct model *model)
 
 /* ---- answers ---- */
 
-/* The device, or one of those, that has a run's answers. */
+/* The device, or one of the devices, with a run's answers. */
 static const struct shard *ending(const struct model *model)
 {
     return &model->shards[model->nshards - 1];
 }
 
-/* ---- the next run, before it is asked for ---- */
+/* ---- starting the next run before it is requested ---- */
 
-/* By how much each word is higher for the next token of n sequences. */
+/* Uploads each input word's increment for the next token of n sequences. */
 static bool make_up(struct model *model, struct fault *fault)
 {
     struct recording *r = &model->recording;

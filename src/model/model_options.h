@@ -7,7 +7,7 @@
 
 enum { MODEL_MOST_DEVICES = 16 };
 
-/* Several devices share one of these. */
+/* What several devices share. */
 enum split_type {
     SPLIT_LAYERS,  /* each has some layers */
     SPLIT_TENSORS, /* each has a slice of every tensor */

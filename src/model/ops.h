@@ -15,7 +15,8 @@
 
 struct gpu;
 
-/* Whether a call went well; else the fault is what it was for, and why not. */
+/* Whether a call succeeded. If not, the fault says what it was for and why it
+ * failed. */
 bool check(kpk_status status, const char *what, struct fault *fault);
 
 bool gpu_open(int device, struct gpu **out, struct fault *fault);
@@ -26,7 +27,8 @@ const kpk_device *gpu_device(const struct gpu *gpu);
 kpk_instance *gpu_instance(const struct gpu *gpu);
 void *gpu_stream(const struct gpu *gpu);
 
-/* Device memory, counted; the fault names `what` and what there was. */
+/* Allocates device memory and counts it. The fault names `what` and the free
+ * memory. */
 bool gpu_alloc(struct gpu *gpu, uint64_t nbytes, const char *what, void **out,
                struct fault *fault);
 bool gpu_free(struct gpu *gpu, void *data, struct fault *fault);
@@ -49,8 +51,8 @@ bool gpu_can_record(struct gpu *gpu);
 bool gpu_record(struct gpu *gpu);
 bool gpu_recorded(struct gpu *gpu);
 bool gpu_replay(struct gpu *gpu, struct fault *fault);
-/* Copies from the device when all that was launched until now is done, where it
- * records; gpu_fetched() waits for that alone. */
+/* On a device with a recorder, queues a copy from the device behind all earlier
+ * launches; gpu_fetched() waits for this copy only. */
 bool gpu_fetch(struct gpu *gpu, const void *from, size_t nbytes,
                struct fault *fault);
 bool gpu_fetched(struct gpu *gpu, void *to, size_t nbytes, struct fault *fault);

@@ -437,7 +437,8 @@ static bool is_of(uint32_t category, uint32_t code)
     }
 }
 
-/* An element of a class, or what stands alone: from p on, which moves. */
+/* Whether code matches the class element, or single character, at *p; moves *p
+ * past it. */
 static bool element_has(const uint32_t **p, uint32_t code)
 {
     const uint32_t *at = *p;
@@ -471,7 +472,7 @@ static bool atom_has(const uint32_t *p, uint32_t code)
     return has != negated;
 }
 
-/* How often an atom may stand, by what is behind it; moves behind that. */
+/* Reads the quantifier behind an atom; returns the pattern behind it. */
 static const uint32_t *read_times(const uint32_t *p, size_t *least,
                                   size_t *most)
 {
@@ -522,7 +523,7 @@ static size_t match(struct pattern p, const uint32_t *code, size_t n, size_t at)
     return end;
 }
 
-/* The same of the first alternative that matches. */
+/* The same for the first alternative that matches. */
 static size_t match_any(struct pattern p, const uint32_t *code, size_t n,
                         size_t at)
 {

@@ -50,7 +50,7 @@ static uint32_t common(uint32_t a, uint32_t b) /* greatest divisor */
 /* Sizes that are not cut. */
 struct units {
     uint32_t block, down;     /* columns of blocks: attn_output's, ffn_down's */
-    uint32_t kv_heads, heads; /* so many of either are whole blocks */
+    uint32_t kv_heads, heads; /* the fewest heads that are whole blocks */
     uint32_t inner;
 };
 

@@ -15,9 +15,9 @@ struct team;
 struct meeting;
 
 struct team_options {
-    uint32_t ranks;          /* of the team; slice_of() says how many */
-    uint32_t rank;           /* of the first GPU here; the others follow */
-    struct meeting *meeting; /* of several processes, else NULL */
+    uint32_t ranks;          /* of the team; see slice_of() */
+    uint32_t rank;           /* of this process's first GPU; others follow */
+    struct meeting *meeting; /* for a team over several processes, else NULL */
     uint32_t limit_ms;       /* see struct model_options */
     uint32_t small_nbytes;   /* the same */
     uint32_t columns;        /* of a row of a sum */

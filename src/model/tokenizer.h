@@ -42,7 +42,7 @@ size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, char *out,
 /* The most bytes that a token stands for. */
 size_t tokenizer_longest(const struct tokenizer *t);
 
-/* Whether a model that makes this token has said all it had to say. */
+/* Whether this token ends an answer. */
 bool tokenizer_ends(const struct tokenizer *t, uint32_t id);
 
 #endif

@@ -54,7 +54,8 @@ static void count_done(struct loader *l, uint64_t nbytes)
         options->progress(options->progress_context, l->done, l->total);
 }
 
-/* Rows that lie apart are packed first: a copy takes as long as many bytes. */
+/* Copies rows. Rows that are not adjacent are packed first, because each copy
+ * takes as long as many bytes. */
 static bool copy_rows(struct loader *l, struct gpu *gpu, uint8_t *to,
                       const struct part *p)
 {
@@ -233,7 +234,8 @@ static bool load_layer(struct loader *l, struct layer *layer)
     return true;
 }
 
-/* Tensors that no step uses would change what the model says. */
+/* Refuses a model with tensors that no step uses: its answers would be wrong.
+ */
 static bool check_unused(const struct loader *l)
 {
     const struct gguf *g = l->gguf;
@@ -250,7 +252,7 @@ static bool check_unused(const struct loader *l)
     return true;
 }
 
-/* Loads rows of a matrix with an allocation of its own. */
+/* Allocates a matrix and loads rows into it. */
 static bool load(struct loader *l, struct gpu *gpu, const struct gguf_tensor *t,
                  uint32_t row, uint32_t rows, struct matrix *out)
 {
