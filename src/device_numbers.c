@@ -224,7 +224,7 @@ kpk_status kpk_current_device(kpk_platform platform, int *out)
         return st;
     kpk_i_keep_failure(&before);
     if (platform == KPK_CUDA)
-        st = count_hip(&counts); /* their numbers come first */
+        st = count_hip(&counts); /* HIP's devices have the first numbers */
     if (st != KPK_OK)
         return st;
     kpk_i_put_back_failure(&before); /* an absent HIP is no failure */

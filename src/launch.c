@@ -400,8 +400,8 @@ kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
     return KPK_OK;
 }
 
-/* HIP before 7.0 copies what the metadata lists, and nothing else, whatever
- * buffer it is given. */
+/* HIP before 7.0 copies only arguments that the metadata lists, however long
+ * the buffer is. */
 static kpk_status check_unlisted(const kpk_kernel *kernel)
 {
     const struct kpk_i_gpu *gpu = kernel->inst->gpu;

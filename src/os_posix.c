@@ -60,7 +60,7 @@ void kpk_i_at_fork(void (*in_child)(void))
     (void)pthread_atfork(NULL, NULL, in_child);
 }
 
-/* ---- where libraries are ------------------------------------------------- */
+/* ---- names and folders of libraries -------------------------------------- */
 
 /* The newest known is 8, of ROCm 10. */
 static const char *const hip_folders[] = {"/opt/rocm/lib/", NULL};
@@ -196,10 +196,10 @@ const char *kpk_i_file_with(const void *address)
     return info.dli_fname;
 }
 
-/* ---- what is loaded ------------------------------------------------------ */
+/* ---- libraries in the process -------------------------------------------- */
 
-/* libamdhip64.so.7, and libamdhip64-1f2e3d.so.7, as wheels of Python rename
- * it. */
+/* True for libamdhip64.so.7, and for libamdhip64-1f2e3d.so.7: Python's wheels
+ * rename libraries like this. */
 static bool has_stem(const char *name, const char *stem)
 {
     const char *slash = strrchr(name, '/');

@@ -192,7 +192,7 @@ void os_heed_signals(const char *path, volatile sig_atomic_t *is_there)
         if (old.sa_handler != SIG_IGN) /* as under nohup */
             (void)sigaction(numbers[i], &ours, NULL);
     }
-    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of size: writing fails then */
+    (void)signal(SIGXFSZ, SIG_IGN); /* write() fails at the size limit */
 }
 
 /* Who writes a file holds a lock on it, which ends with the process, also one

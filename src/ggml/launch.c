@@ -106,7 +106,7 @@ void *sorted_rows(struct run *run, const struct ggml_tensor *ids, size_t nbytes,
                   bool *made)
 {
     *made = run->fusing && run->sorted_of == ids && run->sorted_for == nbytes;
-    run->sorted_for = nbytes; /* tells how many experts there are */
+    run->sorted_for = nbytes; /* gives the number of experts */
     nbytes = whole(nbytes);
     if (nbytes > run->sorted_nbytes)
         run->sorted_nbytes = nbytes;

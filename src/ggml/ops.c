@@ -217,7 +217,7 @@ static bool copy_from(struct run *run, const struct ggml_tensor *t,
                   count(&to), 0, KPK_ARGS(from, to));
 }
 
-/* CPY has its target as src[1], and its output is a view of it. */
+/* CPY's target is src[1]; its output is a view of src[1]. */
 static bool copy(struct run *run, const struct ggml_tensor *t,
                  const struct op *op)
 {

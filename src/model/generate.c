@@ -9,7 +9,7 @@
 struct lane {
     size_t answer;
     uint32_t position; /* position of the next token */
-    uint32_t next;     /* which is this */
+    uint32_t next;     /* the next token */
     bool done;
 };
 

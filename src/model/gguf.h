@@ -58,7 +58,7 @@ struct tensor_format {
     const char *name;   /* as GGUF's tools spell it: "Q4_K" */
     uint32_t elems;     /* of a block */
     uint32_t nbytes;    /* of a block */
-    const char *kernel; /* in the pack's kernels' names; NULL if it has none */
+    const char *kernel; /* in kernels' names; NULL: the pack has no kernels */
 };
 
 #define GGUF_MAX_DIMS 4

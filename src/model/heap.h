@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 struct choice {
-    double priority; /* the highest first, of equal ones the leftmost */
-    size_t left;     /* the candidate's first place */
-    size_t what;     /* the caller's */
+    double priority; /* the highest first; among equal ones the leftmost */
+    size_t left;     /* the candidate's first position */
+    size_t what;     /* the caller's data */
 };
 
 /* All zeros: empty and without room. */

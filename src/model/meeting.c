@@ -19,7 +19,7 @@ enum { WAIT_S = 60 };
 
 struct meeting {
     uint32_t rank, ranks;
-    int *peers; /* rank 0: by rank, its own -1; others: rank 0 alone */
+    int *peers; /* rank 0: by rank, its own -1; others: only rank 0's */
 };
 
 /* A rank's first message. */

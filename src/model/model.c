@@ -183,7 +183,7 @@ static bool run_output(struct model *model, struct shard *shard,
     const struct matrix normed = {tensor_format_of(0), shard->value[NORMED],
                                   all, width, (uint64_t)width * sizeof(float)};
 
-    /* all tokens in place; or the wanted ones are gathered */
+    /* Uses all tokens in place, or gathers the wanted ones. */
     return (n == all || op_rows(shard->gpu, &normed, shard->inputs.wanted, n,
                                 shard->value[RESULT], fault)) &&
            multiply(shard, &shard->output, n == all ? NORMED : RESULT, n,

@@ -390,7 +390,7 @@ fn packs_are_read_without_a_device() -> Result<()> {
 
 const NO_GPU: &str = "KPACK_TEST_NO_GPU";
 
-/// The other half of the test below.
+/// The child process of the test below.
 #[test]
 fn child_without_a_gpu() {
     if std::env::var_os(NO_GPU).is_none() {
