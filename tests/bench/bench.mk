@@ -10,7 +10,7 @@ $(GPU_BENCH): $(GPU_BENCH_SOURCES) $(wildcard tests/bench/gpu/*.h)
 # The cubins of BENCH_ARCH must have been made: `make bench-gpu ARCHS=sm_90`.
 BENCH_ARCH ?= sm_90
 BENCH      ?= *
-# Folders of others' cubins, with kernels of the same names: timed beside ours.
+# Folders of other cubins with kernels of the same names, timed beside kpack's.
 PEER       ?=
 SHAPES     := tests/bench/gpu/shapes.csv
 PLAIN_CUBINS := $(patsubst tests/bench/gpu/%.hip,$(B)/hsaco/$(BENCH_ARCH)/%.cubin,$(wildcard tests/bench/gpu/*.hip))

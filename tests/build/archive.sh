@@ -1,5 +1,5 @@
 #!/bin/sh
-# archive.sh - what libkpack.a defines, and what a program takes from it
+# archive.sh - libkpack.a's symbols, and the parts that a program links
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"

@@ -76,7 +76,7 @@ used() {
 }
 check "a program links the library's part" used
 
-# ---- what the command says of archives and libraries ----
+# ---- the command on archives and libraries ----
 
 small=$tree/.kpack/rand_lib_$two.kpack library=$tree/lib/librand.so
 printf '%s\n' "lib/librand.so#0 $two" "lib/librand.so#1 $two" >"$WORK/wanted.two"

@@ -275,7 +275,7 @@ echo >>"$dist/prebuilt/hsaco/sm_80/vector_add.cubin"
 refuse "a cubin that changed" "prebuilt/hsaco/sm_80/vector_add.cubin: FAILED" \
     plain_make -C "$dist" B=again lib
 
-# ---- what is refused ----
+# ---- refused cubins ----
 
 cp "$object/sm_80/vector_add.cubin" "$object/sm_90a/vector_add.cubin"
 touch -d '+1 minute' "$object/sm_90a/vector_add.cubin"

@@ -48,7 +48,7 @@ else
     skip "no demo for the default targets was built"
 fi
 
-# ---- it would tell ----
+# ---- errors are found ----
 
 wrong() { # text words: what a page with that text is refused with
     mkdir -p "$WORK/gen"

@@ -116,7 +116,7 @@ check "EMBED=incbin" plain_make B="$WORK/incbin" CC="$CC" EMBED=incbin KPACK_GEN
 check "README's program with it" compile "$WORK/incbin/app$EXE" -I"$WORK/incbin/include" -Iinclude "$WORK/incbin/libkpack.a" $libs
 check "adds, too" prints 'c[999] = 999.5' with_hip "$WORK/incbin/app$EXE"
 
-# ---- what is installed ----
+# ---- the installation ----
 
 check "make install" plain_make B="$B" CC="$CC" RUN_BY="$RUN_BY" MODULES='vector_add affine' ARCHS=gfx90a CFLAGS=-O2 \
     ${EXE:+LDFLAGS=-static} PREFIX="$WORK/prefix" install

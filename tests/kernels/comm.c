@@ -413,7 +413,7 @@ static void run_norm(struct kt *t, const struct kt_row *row)
         const struct norm_case *c = &norm_cases[k];
 
         if (norm_way(row) == LARGE && c->ranks == 2)
-            continue; /* their plans take the medium ones */
+            continue; /* plans for two ranks take the medium kernels */
         if (!kt_turn(t))
             continue;
         snprintf(what, sizeof(what), "%u ranks, %u x %u", (unsigned)c->ranks,

@@ -23,7 +23,7 @@ void check_near(struct kt *t, size_t i, double got, double want, double bound);
 
 /* ---- numbers (gguf_numbers.c) ---- */
 
-/* how callers launch it, and what the third argument counts */
+/* how callers launch the kernel, and the unit of its third argument */
 struct dequantize_shape {
     enum gguf_id id;
     unsigned elems, threads; /* of a workgroup */

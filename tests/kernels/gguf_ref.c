@@ -652,7 +652,7 @@ struct gguf_sum gguf_product(const struct gguf_row *row, const uint8_t *y)
     for (size_t b = 0; b < row->n / 32; b++, y += Q8_1_NBYTES) {
         const double d = half_at(y), s = half_at(y + 2);
         const double *main = row->main + 32 * b, *bias = row->bias + 32 * b;
-        /* an infinite sum is that of the quants */
+        /* an infinite stored sum is replaced by the quants' sum */
         const bool stored = row->kind == GGUF_BIAS_S && !isinf(s);
 
         for (size_t i = 0; i < 32; i++) {

@@ -129,7 +129,7 @@ static const struct team_case {
                   .normed = true, .twice = true, .tied = true, .spm = true, .seed = 259}, true}, TWO | FOUR},
 };
 
-/* Ways to run it: tokens at once, over how many devices, what they share. */
+/* Ways to run a model: tokens at once, number of devices, kind of split. */
 static const struct way {
     const char *name;
     uint32_t batch;

@@ -68,7 +68,7 @@ uint64_t bench_blocks(size_t nblocks, size_t block, int f16_at, int nf16);
 /* A random number, the same ones in each run. */
 uint32_t bench_next_random(void);
 
-/* Says what went wrong, and ends the program. */
+/* Prints an error and ends the program. */
 void bench_die(const char *what, const char *why) __attribute__((noreturn));
 void bench_check(int result, const char *what);
 #define BENCH_CHECK(call) bench_check((call), #call)

@@ -211,8 +211,8 @@ static void compare(const char *kernel, const struct bench *b,
     }
 }
 
-/* kpack makes the device's context current where it is not, and puts back what
- * was; the driver alone launches nothing there. */
+/* No context is current: kpack makes the device's current for the launch and
+ * restores the old one; the driver alone cannot launch. */
 static void compare_bare(const struct bench *b)
 {
     static double times[2][TURNS];
