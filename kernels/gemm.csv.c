@@ -82,8 +82,9 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
-/* Few rows of f16 and bf16 wherever they lie, nvidia/gemm/rows8_mma.h, on
- * sm_90: of layouts nn and nt. The blocks of a cluster share a tile. */
+/* Kernels for few rows of f16 and bf16 with any alignment, of layouts nn and
+ * nt, on sm_90: nvidia/gemm/rows8_mma.h. The blocks of a cluster share a tile.
+ */
 static const struct {
     struct times times;
     int shares, share;
@@ -129,7 +130,7 @@ struct cost {
     int least_m, most_m;
     struct times times;
     int share;       /* ns, for a shared tile */
-    int shared_step; /* ns, for each step then; 0: as for other tiles */
+    int shared_step; /* ns per step of a shared tile; 0: as of other tiles */
 };
 static const struct warpgroup_tile {
     int t, m, n, shared, shares, b;

@@ -4,7 +4,7 @@
  * folder is looked for beside the program and in the system's folder alone: the
  * current folder and PATH may be anybody's.
  */
-/* Locks, and functions that end with Ex2, as of Windows 8.1. */
+/* Windows 8.1, for its locks and its functions that end with Ex2. */
 #define _WIN32_WINNT 0x0603
 #include "os.h"
 

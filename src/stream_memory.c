@@ -347,7 +347,7 @@ static kpk_status locked(kpk_instance *inst, enum work work, size_t nbytes,
     st = kpk_i_leave(inst, saved, st);
     if (block && st == KPK_OK)
         *ptr = block->ptr;
-    else if (block) /* the current device did not come back */
+    else if (block) /* the current device could not be restored */
         untake(inst, find_used(inst, block->ptr));
     kpk_i_unlock(&inst->pool.lock);
     return st;

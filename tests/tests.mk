@@ -89,7 +89,7 @@ pack_make = $(without_jobs) $(MAKE) --no-print-directory KPACK_GEN=$(B)/kpack-ge
 # Scripts start makes, too.
 own_make = $(without_jobs) CC='$(CC)' MAKE='$(MAKE)'
 
-# Older sanitizers do not find their place at every random address.
+# Older sanitizers fail with some random address layouts.
 san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
 # Memory of the simulated GPU is raced for as its kernels like: KPK_SIM_RACES=1
 # judges those.

@@ -42,7 +42,7 @@ static const char *text_at(const char *head, size_t nbytes, uint32_t at)
     return at < nbytes && memchr(head + at, 0, nbytes - at) ? head + at : NULL;
 }
 
-/* The name that a head gives. */
+/* Reads the symbol's name in a head. */
 static bool read_symbol(const char *path, char out[BLOB_SYMBOL_MAX])
 {
     char bytes[4096];

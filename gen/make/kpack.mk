@@ -550,12 +550,12 @@ endif
 # ---- code objects to C -----------------------------------------------------
 
 # One run of kpack-gen reads all code objects of a module, and its source's IR
-# with debug metadata (the source once more, in a tenth of the time of compiling
-# it for one target), and writes its tables, what stands before each code object
-# in a program (struct kpk_blob), and its typed launchers. Files that would not
-# change keep their time, so that a change within a kernel compiles no program
-# again. A module without a source has launchers, too, which say so; so has one
-# for NVIDIA alone whose source nvcc takes and clang does not.
+# with debug metadata; the IR takes a tenth of the time of compiling for a target.
+# It writes the module's tables, the head of each code object (struct kpk_blob),
+# and typed launchers. Unchanged files keep their time, so that a change within a
+# kernel compiles no program again. The launchers of a module without a source say
+# that it has none. A source for NVIDIA alone that clang cannot compile counts as
+# none.
 KPACK_FIRST_ARCH := $(firstword $(KPACK_TARGETS_OF_PACK))
 KPACK_IR_OF = $(if $(PREBUILT),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
 # The IR is compiled for the first target, one of AMD's if there is any. For
@@ -620,9 +620,9 @@ $(KPACK_B)/gen/pack.made: $(KPACK_MODULES:%=$(KPACK_B)/gen/%.kernels) $(KPACK_GE
 $(KPACK_MADE): $(KPACK_B)/gen/pack.made ;
 endif
 
-# $(call KPACK_STORED,TARGET/MODULE): files to embed for a code object, head, then
-# bytes. Compressed, the whole pack is made at once, with a dictionary: each code
-# object is worth what it has in common with the others.
+# $(call KPACK_STORED,TARGET/MODULE): files to embed for a code object: the head,
+# then the bytes. The whole pack is compressed at once, with a dictionary made of
+# all code objects.
 ifeq ($(KPACK_COMPRESSION),zstd)
 KPACK_STORED = $(KPACK_B)/zstd/$(1).head $(KPACK_B)/zstd/$(1).zst
 KPACK_COMPRESSED := dictionary $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(call KPACK_ESC,$(a))/%))
@@ -643,8 +643,8 @@ KPACK_INCBIN = incbin$(if $(KPACK_WINDOWS),-coff,$(if $(KPACK_LARGE_DATA),-large
 KPACK_EMBED_HOW = $(if $(filter xxd,$(KPACK_EMBEDDING)),xxd,$(KPACK_INCBIN))
 
 # $(call KPACK_EMBED_RULES,TARGET/MODULE,MEMBER): C and object. One object per
-# module and target: a linker takes what is named. Members of an archive have no
-# folders, hence the prefix that no file of src/ has.
+# module and target: a linker takes only named members. Members of an archive have
+# no folders, hence the prefix that no file of src/ has.
 define KPACK_EMBED_RULES
 $(KPACK_B)/embed/$(call KPACK_ESC,$(1)).c: $(call KPACK_ESC,$(call KPACK_STORED,$(1))) $(KPACK_EMBED_TOOL) $(KPACK_B)/stamp/embed
 	@mkdir -p '$$(@D)'

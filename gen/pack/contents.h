@@ -56,7 +56,7 @@ struct pack_module {
 /* A part becomes a C file and a member of the archive. */
 struct pack_part {
     const char *pack;
-    const char *name; /* a module's of a built pack, a kind's of an import */
+    const char *name; /* of a module, or of an import's kind */
     struct pack_module *modules;
     size_t nmodules;
     bool imported; /* modules are an array, and code objects lie in one file */

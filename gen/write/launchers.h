@@ -48,8 +48,8 @@ struct launchers {
 struct launchers *launchers_new(const struct launchers_input *in);
 void launchers_free(struct launchers *l);
 
-/* A kernel whose signature is not known, or has no like in C, gets a comment
- * that says so and no launcher. */
+/* A kernel without a known signature, or without an equivalent in C, gets a
+ * comment in place of a launcher. */
 void launchers_write(FILE *f, const struct launchers *l);
 
 /* What is to be said of the module's source, and of a kernel: lines " * text",

@@ -393,7 +393,7 @@ kpk_status kpk_attention2_choose_for(const kpk_module *module,
     return st;
 }
 
-/* Arguments of the first form as the second has them. */
+/* Converts arguments of the first form to the second form. */
 static kpk_attention2_args second_form(const kpk_attention_args *args)
 {
     kpk_attention2_args all;

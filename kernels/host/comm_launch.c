@@ -547,7 +547,7 @@ static kpk_status check_norm_call(const kpk_comm *comm,
     return kpk_i_comm_usable(comm, "kpk_comm_norm");
 }
 
-/* p, which may be NULL, some bytes on */
+/* p + nbytes, or NULL if p is NULL */
 static void *on_by(const void *p, uint64_t nbytes)
 {
     return p ? (char *)p + nbytes : NULL;

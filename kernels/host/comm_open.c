@@ -507,7 +507,7 @@ static void part(kpk_comm *comm)
     const bool meets = !atomic_load(&comm->missed) &&
                        noted_by(comm, party->rank, &noted) == KPK_OK && !noted;
 
-    if (meets) /* until all have done their launches */
+    if (meets) /* waits for the launches of all ranks */
         kpk_i_party_wait(party);
     kpk_i_party_unshare(party, inst, comm->workspaces);
     for (struct comm_buffer *b = comm->buffers; b; b = b->next)

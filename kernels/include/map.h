@@ -308,9 +308,9 @@ DEV void map_each(const Blocks &blocks, u64 n, u64 rank, const size_t *info,
 }
 
 /*
- * Elements in a pack. On AMD the slowest functions go one by one: two copies of
- * one share more constants than there are SGPRs, and waves enough fit to keep
- * memory busy with 8 bytes a lane.
+ * Elements in a pack. On AMD the slowest functions take one element at a time:
+ * two copies need more constants than there are SGPRs, and enough waves fit to
+ * keep memory busy with 8 bytes a lane.
  */
 template <Weight weight, u32 widest> DEV constexpr u32 pack_size()
 {

@@ -40,9 +40,9 @@ struct bundle_entry {
 };
 
 /*
- * bundle_open() starts the walk, bundle_next() takes one entry. Both say false
- * at a damaged bundle, with bundle->message set; bundle_next() also at the end,
- * with none.
+ * bundle_open() starts the walk, bundle_next() takes one entry. Both return
+ * false and set bundle->message if the bundle is damaged. bundle_next() also
+ * returns false at the end, with a message of NULL.
  */
 bool bundle_open(struct bundle *bundle, const void *data, size_t nbytes);
 bool bundle_next(struct bundle *bundle, struct bundle_entry *out);

@@ -14,7 +14,7 @@ struct form {
     uint8_t first, last; /* range of first bytes with this form */
     uint8_t length_nbytes;
     uint8_t fixed;
-    uint8_t objects; /* for each of the length: 0, 1 or 2 */
+    uint8_t objects; /* per unit of length: 0, 1 or 2 */
 };
 
 static const struct form forms[] = {

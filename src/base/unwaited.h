@@ -7,8 +7,8 @@
  *
  * Code is read from the beginning of each function of the symbol table, along
  * each branch, up to the next store, atomic or end of the program. A call or a
- * return ends the search, so does code that is no instruction of these
- * processors: what is reported has a way on which nothing waits.
+ * return ends the search, as does code that is no instruction of these
+ * processors. Each reported write-back has a path without a wait.
  */
 #ifndef KPK_BASE_UNWAITED_H
 #define KPK_BASE_UNWAITED_H

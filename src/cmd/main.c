@@ -1,6 +1,6 @@
 /* main.c - the kpack command: looks into the pack that it carries, runs it
  *
- * A file each does the work of a subcommand; see commands.c.
+ * Each subcommand has a file of its own; see commands.c.
  */
 #include "commands.h"
 #include "exit_status.h"

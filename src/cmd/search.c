@@ -89,8 +89,8 @@ static bool judge(struct scan *scan)
     return scan->n > 0;
 }
 
-/* The heads that begin in one part of the file that is no hole, from `at` on,
- * which is where the last code object ended. */
+/* Finds the heads that begin in one part of the file between holes. `at` is the
+ * end of the last code object. */
 static size_t find_heads(struct scan *out, const struct extent *part, size_t at)
 {
     /* In two pieces, so that this very program does not seem to have one. */

@@ -117,8 +117,8 @@ static bool queries(struct run *run, const struct ggml_tensor *x,
     return true;
 }
 
-/* The numbers of `from`, [width, heads, tokens, sequences], to the node's f32
- * or to blocks. */
+/* Writes the numbers of `from`, [width, heads, tokens, sequences], to the node
+ * as f32, or to `blocks` as Q8_1. */
 static bool finish(struct run *run, const struct ggml_tensor *t,
                    const struct ggml_tensor *from, void *blocks, bool to_blocks)
 {

@@ -84,8 +84,8 @@ static void get_tensor_async(ggml_backend_t backend,
          "reading a tensor");
 }
 
-/* On the source's stream, behind the work that makes the tensor; the
- * destination's stream waits for it. */
+/* Copies on the source's stream, after the work that makes the tensor. The
+ * destination's stream waits for the copy. */
 static bool cpy_tensor_async(ggml_backend_t from, ggml_backend_t to,
                              const struct ggml_tensor *src,
                              struct ggml_tensor *dst)

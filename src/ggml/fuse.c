@@ -284,7 +284,7 @@ int fuse_gate(struct run *run, const struct ggml_cgraph *graph, int first)
 
 /* ---- attention ---- */
 
-/* Its result, reshaped to a row for each token, to Q8_1. */
+/* Converts attention's result, reshaped to a row for each token, to Q8_1. */
 static bool attention_blocks(struct run *run, const struct sequence *s)
 {
     const struct ggml_tensor *t = s->nodes[0], *rows = s->nodes[1];

@@ -16,9 +16,9 @@
 int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first);
 
 /*
- * Products of so many columns keep the GPU busy while later launches are made:
- * two run at the same time, and graphs with one are not recorded, so that a
- * recording has one stream.
+ * Products of MANY_COLUMNS or more keep the GPU busy while the host makes later
+ * launches. Two of them run at the same time. Graphs with one are not recorded,
+ * so that a recording has one stream.
  */
 enum { MANY_COLUMNS = 64 };
 

@@ -14,10 +14,10 @@ enum { MOST_COLUMNS = 8 };
 enum { MOST_SUMS = 16 << 20 };
 
 /*
- * A product of more than FEW_COLUMNS with a matrix of this size has just as
- * many blocks as are at work at once. Begun early, they lie on the
- * multiprocessors that the launch before leaves free, and take up to twice
- * their time on an H200; and between such products small launches gain nothing.
+ * A product of more than FEW_COLUMNS with LARGE_ELEMENTS or more has just as
+ * many blocks as run at once. Blocks that begin early crowd the multiprocessors
+ * that the previous launch leaves free, and take up to twice their time on an
+ * H200. Small launches between such products gain nothing by beginning early.
  */
 enum { FEW_COLUMNS = 4, LARGE_ELEMENTS = 4 << 20 };
 

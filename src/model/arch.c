@@ -53,7 +53,8 @@ static bool find_arch(const struct gguf *gguf, const struct arch **out,
                 gguf->path, TEXT_ARGS(name), known);
 }
 
-/* Which layers have a window: one in so many has none, or a flag for each. */
+/* Reads which layers have a window: all but every pattern-th, or by a flag for
+ * each layer. */
 static bool read_pattern(const struct gguf *g, struct sizes *s,
                          struct fault *fault)
 {
@@ -74,7 +75,7 @@ static bool read_pattern(const struct gguf *g, struct sizes *s,
     return true;
 }
 
-/* Counts of a model, and the most that is believed. */
+/* Reads a model's counts, within limits. */
 static bool read_counts(const struct gguf *g, struct sizes *s,
                         struct fault *fault)
 {

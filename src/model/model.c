@@ -3,10 +3,10 @@
  * K and V of all tokens so far are kept per layer: a row for each token of the
  * context of each sequence.
  *
- * Several devices share the layers, or the tensors. In the first case one after
- * the other works, and hands its stream to the next. In the second each does
- * the whole of a run with its slice of the model, adds up with the others where
- * a sum has parts, and has all logits in the end.
+ * Several devices split the layers, or the tensors. With split layers they work
+ * one after another, each on the previous device's results. With split tensors
+ * each device runs all layers with its slice of the weights, adds its parts of
+ * sums to the other devices', and has all logits in the end.
  */
 #include "model.h"
 #include "clock.h"

@@ -47,7 +47,7 @@ model: $(MODEL_PROGRAM) $(if $(GPU),,sim) ## run a language model: MODEL=file.gg
 	$(if $(MODEL),@$(ON_GPU) $(MODEL_PROGRAM) $(MODEL_FLAGS) --prompt $(call KPACK_QUOTE,$(PROMPT)) $(call KPACK_QUOTE,$(MODEL)),@echo 'built $(MODEL_PROGRAM); give MODEL=file.gguf PROMPT="..." to run it')
 .PHONY: model
 
-# Makes small models; of the tests and the fuzzer's seeds.
+# Makes small models, for tests and for the fuzzer's seeds.
 MODEL_MADE := $(H)/obj/tests/model/tiny.o $(patsubst %,$(H)/obj/tests/kernels/%.o,gguf_ref types splitmix)
 
 # ---- its tests ---------------------------------------------------------------

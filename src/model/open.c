@@ -23,7 +23,7 @@ static uint32_t widest(const struct sizes *s)
     return most;
 }
 
-/* Numbers of a token's values. */
+/* The sum of all values' widths: numbers for a token. */
 static uint64_t values_of(const struct sizes *s)
 {
     uint64_t sum = 0;

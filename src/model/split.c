@@ -115,8 +115,8 @@ static uint32_t first_of(uint32_t n, uint32_t ranks, uint32_t rank)
     return (uint32_t)((uint64_t)n * rank / ranks);
 }
 
-/* Cuts *n to what a rank has, with *before before it. The last rank also has
- * what is no whole unit. */
+/* Cuts *n to a rank's share, in units, and sets *before to the shares of lower
+ * ranks. The last rank also has the remainder. */
 static void cut(uint32_t *n, uint32_t *before, uint32_t unit, uint32_t ranks,
                 uint32_t rank)
 {

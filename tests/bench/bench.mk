@@ -40,8 +40,8 @@ bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random
 	@$(PEER_PYTHON) -B tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
 .PHONY: bench-steps
 
-# The calls of a group, and the same of NCCL and of PyTorch's symmetric memory.
-# GPUS=N: how many. TRY='GLOB': kernels in many shapes instead.
+# Times a group's calls, and the same calls of NCCL and of PyTorch's symmetric
+# memory. GPUS=N: number of GPUs. TRY='GLOB': times kernels in many shapes instead.
 COMM_BENCH := $(H)/bench-comm
 GPUS       ?= 2
 TRY        ?=

@@ -76,7 +76,8 @@ check "a member that is longer than it says" writes_nothing "damaged" "$WORK/mem
 change "$small" "$WORK/text.a" "no object file"
 check "one in no object file" writes_nothing "lie in none of its object files" "$WORK/text.a"
 
-# A bit in a thousand is wrong, anywhere: what prune takes, verify takes.
+# One bit is flipped, at 100 places in turn: verify accepts each archive that
+# prune makes.
 cat >"$WORK/mutants.py" <<'END'
 import subprocess, sys
 kpack, archive, keep, mutant, out = sys.argv[1:]
@@ -289,8 +290,8 @@ rm -f "$WORK/sparse"
 
 # ---- truncated files ----
 
-# By what can it be known: a program by its section table, which comes last; an
-# archive by a member, or by its index, where it ends between two members.
+# Cut files are found: a program by its section table, which comes last; an
+# archive by a member, or by its index if the file ends between two members.
 cut() { # file, bytes that are left, words of the command: fails, and says that it is cut, once
     head -c "$2" "$1" >"$WORK/cut" && cut_of=$(wc -c <"$1")
     shift 2

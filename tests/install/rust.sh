@@ -13,7 +13,7 @@ case $B in /*) ;; *) B=$ROOT/$B ;; esac
 # cargo starts tests in their crates' folders.
 case ${LD_LIBRARY_PATH-} in '' | /*) ;; *) export LD_LIBRARY_PATH="$ROOT/$LD_LIBRARY_PATH" ;; esac
 
-if [ -n "${SAN-}" ]; then # the library would want its sanitizer everywhere
+if [ -n "${SAN-}" ]; then # Rust programs do not load the library's sanitizer
     skip "sanitizers are on"
     finish
 fi

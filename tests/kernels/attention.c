@@ -1083,7 +1083,7 @@ static void run_decode2(struct kt *t, const struct kt_row *row)
     run_problem(t, row, &p);
 }
 
-/* By the decoding kernels, which leave the partial results. */
+/* Joins partial results, which the decoding kernels make. */
 static void run_join(struct kt *t, const struct kt_row *row)
 {
     static const struct kind kinds[2] = {{64, true, PLAIN, false},

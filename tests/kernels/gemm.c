@@ -80,7 +80,7 @@ static kt_real *numbers(struct kt *t, enum kt_type type, const void *data,
     return v;
 }
 
-/* f32 or f64: what sums are in. */
+/* The accumulators' type: f32 or f64. */
 static enum kt_type sum_type(enum kt_type type)
 {
     return type == KT_F64 ? KT_F64 : KT_F32;

@@ -69,7 +69,7 @@ kt_real kt_ulp(enum kt_type type, kt_real v);
 kt_real kt_eps(enum kt_type type);
 kt_real kt_max(enum kt_type type);
 
-/* Additions that a sum of n numbers by so many threads has in a row, at most:
+/* The longest chain of additions in a sum of n numbers by `threads` threads:
  * ceil(n / threads) + ceil(log2(threads)). */
 kt_real kt_depth(size_t n, size_t threads);
 
@@ -152,7 +152,7 @@ struct kt_layout kt_layout(size_t rank, const size_t *dims,
 struct kt_layout kt_any_layout(size_t rank, const size_t *dims, uint64_t *seed);
 /* Offset in elements of logical index i. */
 size_t kt_offset(const struct kt_layout *layout, size_t i);
-/* Is it contiguous by the rule of the kernels' specification? */
+/* Whether a layout is contiguous by the kernels' specification. */
 bool kt_is_contiguous(const struct kt_layout *layout);
 
 /* ---- the device (harness.c) ---- */

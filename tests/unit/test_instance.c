@@ -563,8 +563,8 @@ static void test_load_failure_hints_at_a_hip_that_is_too_old(void **state)
     assert_ok(kpk_close(inst));
 }
 
-/* One call of HIP after another fails, once or from there on. Whatever the
- * caller gets, it is a status with a message, and nothing is left behind. */
+/* Each call of HIP fails in turn, once or from then on. The caller always gets
+ * a status with a message, and nothing leaks. */
 static void test_every_failing_hip_call_is_survived(void **state)
 {
     (void)state;

@@ -35,7 +35,7 @@ template <typename T, u32 D, bool Decode> struct AttendShape {
                                      (KPK_WMMA == 11 && D == 256) ||
                                      (KPK_WMMA && Decode && D > 64);
     static constexpr u32 units = !Decode && KPK_MFMA && !wide ? 2 : 1;
-    /* a wide head's: of LDS, AMD's blocks have 64 KiB and NVIDIA's 48 */
+    /* for wide heads; an AMD block has 64 KiB of LDS, an NVIDIA block 48 */
     static constexpr u32 wide_queries = Decode || KPK_NVIDIA ? 16 : 32;
     static constexpr u32 d_waves = Decode ? waves
                                    : wide ? waves * 16 / wide_queries

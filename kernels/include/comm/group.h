@@ -347,9 +347,10 @@ DEV void tell_others(const CommGroup &g, u32 flags)
     }
 }
 
-/* Waits until this block of all other ranks has told so. A rank is one call
- * ahead at most, for that one ends after all have begun it. A block may have
- * told its last call long ago, so no other number will do. */
+/* Waits until the block of the same number on all other ranks has signalled
+ * this call. A rank is at most one call ahead, because a call ends only after
+ * all ranks have begun it; so the flag may hold the next call's number. Other
+ * numbers are from earlier calls. */
 DEV void wait_for_others(CommGroup &g, u32 flags)
 {
     if (threadIdx.x < g.ranks && threadIdx.x != g.rank) {

@@ -316,7 +316,7 @@ DEV void all_gather_small(CommGroup &g, const T *in, T *out, u64 n)
 
 /*
  * in  [n] of rank `root`, unused elsewhere; out  [n] of every rank; in may be
- * out. Root hears nothing of the others, and must know that they have begun.
+ * out. The root receives no data, so it waits until the other ranks have begun.
  */
 template <typename T>
 DEV void broadcast_small(CommGroup &g, const T *in, T *out, u64 n, u32 root)

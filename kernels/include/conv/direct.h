@@ -300,8 +300,8 @@ DEV_CALLED void run_slab(typename ConvPlan<T>::Shape &shape, u32 lds,
         .run(blocks);
 }
 
-/* By matrix instructions, if a tile of conv_plan.h can make it. Inlined: as an
- * argument each thread would have the convolution in its stack. */
+/* Convolves by matrix instructions, if conv_plan.h has a tile for it. Inlined,
+ * because a call would keep the convolution in each thread's stack. */
 template <bool Transposed, typename T>
 DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                  const T *w, T *y)

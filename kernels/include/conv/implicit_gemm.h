@@ -21,7 +21,7 @@
 #include "matrix/gemm_tile.h"
 #endif
 
-/* NVIDIA's have conv_slab.h in place of this. */
+/* NVIDIA's targets use conv_slab.h instead. */
 #if KPK_NVIDIA
 #define KPK_CONV_MATRIX 0
 #elif __has_builtin(__builtin_amdgcn_make_buffer_rsrc) && (KPK_MFMA || KPK_WMMA)

@@ -30,11 +30,12 @@ template <typename T> DEV T rarely(T v)
 
 #if KPK_NVIDIA
 
-/* Angles in f64: what CUDA's functions do beside costs more. On CDNA the
- * constants here would not fit into scalar registers. */
+/* Angles in f64: faster than CUDA's functions, which handle special cases. On
+ * CDNA the constants here would not fit into scalar registers. */
 
-/* 2^x for x from -1000 to 1000, to 2^-51. In pairs of terms, fours and eights:
- * few threads wait for each other's results. */
+/* 2^x for x from -1000 to 1000, to 2^-51. Terms are added in pairs, fours and
+ * eights: a short chain of dependent operations, as few threads hide its time.
+ */
 DEV f64 near_exp2(f64 x)
 {
     const f64 moved = x + 0x1.8p52, f = x - (moved - 0x1.8p52);

@@ -141,8 +141,8 @@ template <typename T> struct rope_rows {
 
         return (uneven | too_many) == 0 && together > 1;
     }
-    /* the same in such blocks, with one angle for each thread; EVEN: always the
-     * same number of heads at once */
+    /* turns heads in blocks that share angles: a thread works out one angle.
+     * EVEN: always the same number of heads at once */
     template <bool NEOX, u32 V, bool EVEN>
     DEV_MEMBER void turn_together(const rope_args &args, u32 each,
                                   u32 groups) const
@@ -257,10 +257,10 @@ template <typename T> struct rope_rows {
                 store_pack<across>(dst + at + half, x.e[h]);
         }
     }
-    /* On NVIDIA's GPUs large launches move 8 bytes at a time. Far smaller
-     * launches, with a few warps to a multiprocessor, already turn several
-     * heads by the same angles in each thread: at first by the angles of one
-     * pair, because threads wait for their angles. */
+    /* On NVIDIA's GPUs large launches move 8 bytes at a time. Launches with a
+     * few warps per multiprocessor turn several heads per thread, too, to use
+     * angles again. The smallest of these have one pair per thread, because
+     * angles take longest. */
     template <bool NEOX, u32 V>
     DEV_MEMBER void turn_all(const rope_args &args) const
     {

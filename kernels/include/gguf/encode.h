@@ -29,7 +29,7 @@ DEV f32 inverse_of(f32 scale)
     return scale != 0 ? 1 / scale : 0;
 }
 
-/* x as an integer from `zero` - it up to `most`, halves upwards */
+/* x + zero as an integer of at most `most`, halves rounded upwards */
 DEV u32 rounded_up_to(f32 x, f32 zero, i32 most)
 {
     return (u32)min_of((i32)(x + zero + 0.5f), most);

@@ -334,7 +334,7 @@ template <typename T, typename R> struct Moe {
         write(d, col0);
         __syncthreads(); /* the next tile has other rows */
     }
-    /* whether K has whole pieces alone, aligned to 16 bytes */
+    /* whether all pieces along K are whole and aligned to 16 bytes */
     DEV_MEMBER bool in_pieces(const T *w) const
     {
         return (uniform_here(size.k) % 8 | ((u32)(u64)input & 15) |

@@ -10,7 +10,7 @@
 #include "division.h"
 #include "reduce/operations.h"
 
-/* n elements from `base` on, `step` apart; or no such regularity */
+/* elements from `base` on, `step` apart, if `straight` */
 struct line {
     u64 base, step;
     bool straight;

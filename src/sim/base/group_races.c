@@ -2,10 +2,11 @@
  * order
  *
  * A byte has five marks: for the last group that wrote it, for two readers and
- * for two groups that updated it by atomics. A mark has its group's clock. The
- * group's lists of releases say at which time, of one clock of all groups, a
- * flag has told of what came before a clock of its own. The bytes of a dword
- * share their marks until an access touches a part of a dword in their page.
+ * for two groups that updated it by atomics. A mark has the clock of its group
+ * at the access. A group's lists of releases say which accesses, by the group's
+ * clock, are released by flags written from which time on; all groups share
+ * this time. The bytes of a dword share their marks until an access touches a
+ * part of a dword in their page.
  */
 #include "group_races.h"
 

@@ -179,7 +179,8 @@ static size_t rows_at_once(const struct run *r, size_t row)
     return r->rows.nrows - r->offset / row % r->rows.nrows;
 }
 
-/* The next piece of a copy: whole rows, or what both sides have in one. */
+/* The next piece of a copy: whole rows, or a part that lies in one row on both
+ * sides. */
 static struct copy_shape piece(const struct run *to, const struct run *from,
                                size_t n)
 {

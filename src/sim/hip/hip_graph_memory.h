@@ -23,7 +23,7 @@ bool graph_memory_is_allocated(const struct graph_memory *m);
 
 /* The memory that holds the address, as an allocation. */
 bool graph_memory_at(const void *ptr, struct sim_alloc *out);
-/* Frees it: on a queue, or at once if that is NULL. */
+/* Frees memory of a graph: on a queue, or at once if `queue` is NULL. */
 hipError_t graph_memory_free(uint64_t base, struct queue *queue);
 void graph_memory_reset(const struct device *device);
 

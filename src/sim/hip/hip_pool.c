@@ -603,8 +603,8 @@ HIP_API hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool)
     LEAVE(hipSuccess);
 }
 
-/* The same by place and kind of memory: pinned memory on a device is all that
- * there are pools for. */
+/* The device of a place and kind of memory. Pools exist only for pinned memory
+ * on a device. */
 static struct device *pool_place(const hipMemLocation *location, int type)
 {
     enum { PINNED = 1, ON_DEVICE = 1 };

@@ -210,7 +210,8 @@ enum cache_level sim_load_level(const struct caches *c, const struct insn *in)
 {
     if (in->reach & REACH_LOAD)
         return in->reach & REACH_SYSTEM ? LEVEL_MEMORY : c->device;
-    /* gfx942's sc0 asks for no more than a group shares. */
+    /* Workgroup scope. On gfx9 only groups on several CUs pass the CU's cache.
+     */
     if (in->reach & REACH_LOAD_GROUP &&
         (c->run->target->major > 9 || c->splits))
         return LEVEL_ARRAY;

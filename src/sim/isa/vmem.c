@@ -949,7 +949,7 @@ static void perform_atomic(struct wave *w, const struct memory_op *op)
         put_old(w, &op->dst, nbytes, old);
 }
 
-/* Keeps an atomic for later; false if it is not to be kept, or faulted. */
+/* Defers an atomic; false if it may not be deferred, or has faulted. */
 static bool atomic_later(struct wave *w, const struct places *p,
                          const struct operand *dst, vreg *from, unsigned nbytes,
                          bool has_compare, atomic_fn *fn)

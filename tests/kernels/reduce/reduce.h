@@ -1,4 +1,4 @@
-/* reduce.h - what the tests of reductions, norms and their like share */
+/* reduce.h - shared by the tests of reductions and norms */
 #ifndef REDUCE_H
 #define REDUCE_H
 

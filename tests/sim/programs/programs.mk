@@ -46,7 +46,7 @@ $(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 $(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) $(B)/program/gfx942/streams.hsaco $(B)/program/gfx1100/textures.hsaco
 $(H)/test/sim/test_hip_weak: | $(foreach a,gfx90a gfx942 gfx1030 gfx1100 gfx1201,$(B)/program/$a/fences.hsaco $(B)/program/$a/fences_without.hsaco)
 
-# It loads the library by its path: a static program has no other way.
+# A static program can load the library only by its path.
 $(H)/test/program/static: tests/sim/programs/static.c $(SIM_LIB)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"

@@ -279,8 +279,8 @@ struct AttendRows {
     /* ---- exponentials ---- */
 
     /*
-     * Scores to powers of two. Returns the factor still to apply, which is 1 if
-     * it has been applied.
+     * Turns scores into exponents of two. Returns the factor that the caller
+     * still has to apply: 1 for none.
      */
     template <class Mask>
     DEV_MEMBER f32 finish(Scores &x, const AttentionArgs &a, u32 b, u32 head,
@@ -301,8 +301,8 @@ struct AttendRows {
         finish_scores(x, a, b, head, key0, mask);
         return 1;
     }
-    /* If a score exceeds the range of P, results of slot i must be multiplied:
-     * scale(i, by). */
+    /* Raises the rows' maxima for scores that exceed the range of P. scale(i,
+     * by) multiplies the results of row slot i. */
     template <class Scale>
     DEV_MEMBER void raise(const Scores &x, f32 factor, Scale scale)
     {
@@ -440,7 +440,7 @@ struct AttendWarp : AttendRows<T, D, Keys, Decode, Form> {
 
     /* ---- queries ---- */
 
-    /* slab: LDS that no other warp needs */
+    /* slab: this warp's own LDS */
     DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
                           const Rows &rows, u32 b, i32 first_row, u32 slab)
     {

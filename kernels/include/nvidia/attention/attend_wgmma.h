@@ -9,10 +9,10 @@
  * copies of a workgroup's next queries start while the results of these are
  * stored. A mask's tiles come through a ring of their own, each behind its K.
  *
- * Scores are wgmma's products of Q and K in LDS; P goes from registers, where
- * it lies as it has to, to the product with V. While P of a tile is computed
- * the product of the tile before runs, and other warpgroups' do: see
- * Computing::run().
+ * Scores are wgmma's products of Q and K in LDS. P stays in registers, which
+ * have the layout for wgmma's product with V. While a warpgroup computes P of a
+ * tile, its product of the previous tile runs, and other warpgroups' products:
+ * see Computing::run().
  */
 #pragma once
 

@@ -104,8 +104,8 @@ template <typename T> struct ConvPlan {
      */
     struct Shape : Layout {
         Conv v;
-        Conv whole;       /* the convolution itself */
-        Axis<i32> ah, aw; /* of the part, as of pads and taps */
+        Conv whole;       /* the whole convolution */
+        Axis<i32> ah, aw; /* the part's pads and taps */
         u32 pad_h, pad_w; /* entries before the image */
         Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
         /* offsets of taps: in bytes of the slab, in elements of the kernel */

@@ -248,7 +248,7 @@ template <bool Transposed, typename T> struct ConvTiles {
                    ? store_by<4>(tile, sums, plane)
                    : store_by<1>(tile, sums, plane);
     }
-    /* A thread stores V positions of many channels, always the same. */
+    /* A thread stores the same V positions of many channels. */
     template <u32 V>
     DEV_MEMBER bool store_by(const Tile &tile, const f32 (&sums)[2][2][2][4],
                              u32 plane) const

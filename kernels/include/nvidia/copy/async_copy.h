@@ -1,4 +1,4 @@
-/* async_copy.h - sm_80's copies to LDS that the lane which asked waits for */
+/* async_copy.h - sm_80's cp.async to LDS: each lane waits for its own copies */
 #pragma once
 
 #include "device.h"

@@ -96,7 +96,7 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
         let_next_launch_begin();
         return gemm_by<RaggedTiles<T, Rows, 64, Tile>, Tile>(g);
     }
-    /* All that warpgroup tiles cannot take, and launches without LDS. */
+    /* Products that warpgroup tiles cannot take, and launches without LDS. */
     static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
     {
         if (ragged<128, 32>(g) || ragged<64, 16>(g))

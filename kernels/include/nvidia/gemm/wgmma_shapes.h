@@ -59,7 +59,7 @@ enum { KPK_B_ANY, KPK_B_ALONG };
     X(64x160x7,   64, 160, 1,  7,  5, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 275, 275, 1900, 2900, 365), (0, KPK_ANY_M, 1, 300, 300, 1720, 2360, 0)) \
     X(64x128x4,   64, 128, 1,  4,  0, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 281, 400, 1825,    0,   0), (0, KPK_ANY_M, 2, 241, 400, 1900,    0, 0)) \
     X(128x128x3, 128, 128, 1,  3,  2, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 370, 475, 3000,    0,   0), (0, KPK_ANY_M, 2, 475, 475, 2200,    0, 0))
-/* of 256 threads, for few rows: gemm_n*_m8. They compute C transposed: a
+/* tiles of 256 threads, for few rows: gemm_n*_m8. They compute C transposed: a
  * tile's columns are rows of C, as in the tiles' names. */
 #define KPK_GEMM_TILES_8(X)                                                                                                                        \
     X(few_16x64x9,   64, 16, 2,  9, 0, 0, KPK_B_ANY,    (0,   16, 1, 100, 100, 4320,    0, 0), KPK_NOT_MADE)                                        \

@@ -99,7 +99,7 @@ struct WarpgroupTile {
     {
         return row0 < rows_left;
     }
-    /* A tile: its length along K, and whether this warpgroup has any of it. */
+    /* A tile's length along K, and whether this warpgroup has rows in it. */
     struct Start {
         u32 nk;
         bool works;
@@ -543,8 +543,8 @@ struct WarpgroupTile {
             read(slab, r0, c0);
         });
     }
-    /* fn(row, column, sums of this and the next) for all pairs, neighbours in
-     * neighbouring lanes */
+    /* fn(row, column, two sums) for all pairs of columns; neighbouring lanes
+     * have neighbouring pairs */
     template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
     {
         by_slabs(lds, [&](const f32 *slab, u32 r0, u32 c0) {

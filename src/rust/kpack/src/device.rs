@@ -89,7 +89,7 @@ impl Device {
         Ok(n.max(0) as usize)
     }
 
-    /// How many devices one driver has. The other one is left alone.
+    /// The number of one driver's devices. Does not load the other driver.
     pub fn count_of(platform: Platform) -> Result<usize> {
         let mut n = 0;
         // SAFETY: sets n on success.
