@@ -41,7 +41,7 @@ typedef hipError_t get_proc_address(const char *, void **, int, uint64_t,
 
 /* The library in which functions are looked up. */
 struct source {
-    void *handle; /* of a library, or KPK_I_PROCESS */
+    void *handle; /* a library's, or KPK_I_PROCESS */
     get_proc_address *get_proc;
 };
 

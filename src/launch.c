@@ -318,8 +318,8 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                  NULL);
 }
 
-/* Number and sizes of arguments were checked once and for all: a launcher's by
- * the compiler, the launcher's header by kpk_kernels_get(). */
+/* Does not check the number and sizes of arguments: the compiler has checked
+ * the launcher's call, and kpk_kernels_get() the launcher's header. */
 kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
                               const kpk_shape *shape, void *stream,
                               const void *const *args)

@@ -234,7 +234,7 @@ static const char *own_name(const struct dl_phdr_info *info)
 
 struct mapped {
     const char *stem;
-    size_t skip; /* so many that have the name */
+    size_t skip; /* copies of the name to skip */
     char path[4096];
 };
 

@@ -338,7 +338,7 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
         *wider ? " or with " : "", wider, *wider ? " in it" : "");
 }
 
-/* Among objects that fit alike, the one that says more of the device. */
+/* Orders objects with the same fit: a more specific target ranks higher. */
 static size_t rank(const struct target *object)
 {
     return object->sm.number ? kpk_i_sm_rank(&object->sm) : object->nfeatures;

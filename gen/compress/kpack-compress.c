@@ -98,8 +98,8 @@ static bool read_input(struct input *in, const char *word)
 
 /* ---- the dictionary ------------------------------------------------------ */
 
-/* Every so many bytes of every file a sample, so that a large pack takes no
- * longer to learn from than a small one. */
+/* Takes samples at a fixed distance in all files. The distance grows with the
+ * pack, so that training takes no longer for a large pack. */
 static size_t take_samples(const struct pack *pack, unsigned char *samples,
                            size_t *sizes, size_t most)
 {

@@ -13,7 +13,7 @@ struct blob_info {
     enum kpk_blob_kind kind;
     const char *pack;
     const char *module; /* "" of a dictionary */
-    const char *target; /* likewise */
+    const char *target; /* "" of a dictionary */
     unsigned cov;       /* 0 of a dictionary */
     const void *content;
     size_t nbytes;

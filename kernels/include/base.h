@@ -56,9 +56,8 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define DEV static __device__ __forceinline__
 /* An inlined member function. */
 #define DEV_MEMBER __device__ __forceinline__
-/* A member function that NVIDIA's kernels call: a module's PTX, which the
- * driver compiles on the user's machine, has it once. On AMD's it is inlined.
- */
+/* A member function that is called on NVIDIA's GPUs and inlined on AMD's. The
+ * driver then compiles one copy of it from a module's PTX. */
 #if KPK_NVIDIA
 #define DEV_MEMBER_CALLED __device__ __noinline__
 #else

@@ -175,7 +175,7 @@ struct search {
     struct code code;
     uint32_t *reached; /* by which search, for each word */
     uint32_t number;
-    uint32_t at[STEPS_MAX], nloads[STEPS_MAX]; /* ways that are still to go */
+    uint32_t at[STEPS_MAX], nloads[STEPS_MAX]; /* branches still to follow */
     uint32_t n;
 };
 

@@ -54,7 +54,7 @@ static int64_t step(const struct ggml_tensor *t, size_t d)
            ggml_blck_size(t->type);
 }
 
-/* A mask that heads or sequences share has stride 0 there. */
+/* A mask shared by heads or sequences has stride 0 in their dimension. */
 static bool set_mask(const struct ggml_tensor *mask,
                      const struct ggml_tensor *q, kpk_attention2_args *a)
 {

@@ -40,27 +40,27 @@ struct run {
     void *side;                          /* another stream; NULL: none */
     void *forked, *joined;               /* events for `side` */
     bool fork;                           /* the next product records `forked` */
-    char *shared;                        /* of `launching`: memory for nodes */
+    char *shared;                        /* memory for nodes, if `launching` */
     size_t shared_nbytes;                /* the most that a node needs */
     const struct ggml_tensor *shared_of; /* `shared` has this one's numbers */
     int32_t shared_uses;  /* coming nodes that need the content of `shared` */
-    char *sorted;         /* of `launching`: rows sorted by their experts */
+    char *sorted;         /* rows sorted by their experts, if `launching` */
     size_t sorted_nbytes; /* the most that a node needs */
     const struct ggml_tensor *sorted_of; /* the ids that chose the rows */
     size_t sorted_for;                   /* bytes of these sorted rows */
-    char *heads;                  /* of `launching`: memory for heads.c */
+    char *heads;                  /* memory for heads.c, if `launching` */
     size_t heads_nbytes;          /* the most that a group of nodes needs */
-    char *tables;                 /* of `launching`: for tables of angles */
-    size_t table_room;            /* of each table */
+    char *tables;                 /* memory for tables of angles, likewise */
+    size_t table_room;            /* bytes reserved for each table */
     size_t table_nbytes;          /* the most that a table needs */
     struct angles angles[TABLES]; /* the tables' content */
-    uint32_t ntables;             /* made so far */
+    uint32_t ntables;             /* tables made so far */
     struct group group;           /* the open group of nodes of heads.c */
-    const struct ggml_tensor *half_of; /* a tensor that is there as f16 */
-    void *half;                        /* its numbers, in `heads` */
-    char *scratch;                     /* of `launching`: memory for one node */
+    const struct ggml_tensor *half_of; /* a tensor with a copy in f16 */
+    void *half;                        /* the copy, in `heads` */
+    char *scratch;                     /* memory for one node, if `launching` */
     size_t scratch_nbytes;             /* the most that a node needs */
-    size_t scratch_used;               /* by this node so far */
+    size_t scratch_used;               /* bytes used by this node so far */
 };
 
 /* The most launches of one node. */

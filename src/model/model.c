@@ -487,7 +487,7 @@ bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
                 !all_came(model, model->began, fault))) {
         return false;
     }
-    /* the first token is the likeliest too where none is a number */
+    /* the first token also counts as likeliest if all logits are NaN */
     for (size_t i = 0; i < n; i++) {
         float logit = 0;
 

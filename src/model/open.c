@@ -346,7 +346,7 @@ static bool open_model(const struct gguf *gguf, struct model *model,
     if (!sizes_read(gguf, &model->sizes, fault) ||
         !check_options(model, fault) || !make_slices(gguf, model, fault))
         return false;
-    /* before a driver's threads: it sets the mask of files that are made */
+    /* before a driver starts threads, because it sets the process's umask */
     if (o->ranks &&
         !meeting_open(o->meet, o->rank, o->ranks, &model->meeting, fault))
         return false;

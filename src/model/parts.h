@@ -19,7 +19,7 @@ enum value {
     STREAM, /* the residual stream */
     NORMED,
     RESULT, /* output of attention or the inner layer */
-    SPARE,  /* swapped with RESULT, which is normed into it */
+    SPARE,  /* gets the norm of RESULT, then both are swapped */
     QUERY,  /* a token's Q, K and V follow each other */
     KEY,
     VALUE,

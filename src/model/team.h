@@ -19,9 +19,9 @@ struct team_options {
     uint32_t rank;           /* of this process's first GPU; others follow */
     struct meeting *meeting; /* for a team over several processes, else NULL */
     uint32_t limit_ms;       /* see struct model_options */
-    uint32_t small_nbytes;   /* the same */
-    uint32_t columns;        /* of a row of a sum */
-    uint64_t most_nbytes;    /* of a sum */
+    uint32_t small_nbytes;   /* see struct model_options */
+    uint32_t columns;        /* row length of a sum */
+    uint64_t most_nbytes;    /* size of the largest sum */
 };
 
 /* Opens a team with n GPUs of this process. */

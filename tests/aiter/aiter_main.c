@@ -122,7 +122,7 @@ static bool has_object(const kpk_module *module, const char *target)
     return false;
 }
 
-/* In the process of this kernel alone. */
+/* Runs a kernel in a process of its own. */
 static _Noreturn void run_here(const struct family *f, const kpk_module *module,
                                unsigned target)
 {

@@ -44,7 +44,7 @@ def folder_of(header):
     return top if os.path.isdir(os.path.join(root, top)) else "."
 
 
-# header: what it includes; folder: which folders it includes
+# the headers that each header includes; the folders that each folder includes
 includes, folders = {}, {}
 for header, lines in headers.items():
     includes[header] = {included(line) for line in lines} - {None, False}

@@ -242,7 +242,7 @@ DEV void receive_sums(CommGroup &g, const Mailbox<Words> &box, u64 i, u64 step,
 }
 
 /*
- * Sends pieces and takes what the others have sent.
+ * Sends pieces and takes the pieces of the other ranks.
  *
  *   Same     every rank gets the same piece
  *   senders  a bit for each rank that sends

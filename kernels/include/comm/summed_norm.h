@@ -39,7 +39,7 @@ template <typename T> struct NormCall {
     const T *alpha;
     void *out;
     u32 rows, n;
-    u32 n_padded; /* of a row of blocks; numbers have none */
+    u32 n_padded; /* padded row length; only for Q8_1 results */
     f32 eps;
     u32 parts; /* blocks that share a row */
     u32 step;  /* rows of a block in a step */

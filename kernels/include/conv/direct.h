@@ -109,7 +109,7 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
         }
     }
 
-    /* term by term: once the sums are stored, so that registers are free */
+    /* adds again, term by term, after all stores: registers are free then */
     DEV_MEMBER void again(u32 position, u32 channel) const
     {
         NO_UNROLL

@@ -138,7 +138,8 @@ DEV void im2col_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
     }
 }
 
-/* element by element in 32 bits: a list for so few outputs would take longer */
+/* im2col of few outputs, element by element with 32-bit offsets: making a list
+ * would take longer */
 template <typename T>
 DEV void im2col_small(const Conv &v, u32 n, const T *x, T *dst)
 {

@@ -112,7 +112,7 @@ struct rope_args {
 
 struct rope_angles {
     f64 per_pair;       /* log2 of the angles' ratio from pair to pair */
-    wide wide_per_pair; /* the same, where plain() holds */
+    wide wide_per_pair; /* per_pair as `wide`, if plain() is true */
     f32 length;
 
     /*

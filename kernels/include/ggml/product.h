@@ -22,7 +22,7 @@
 
 /* weights stored as numbers, not as blocks */
 template <typename T> struct NumberRow {
-    static constexpr u32 elems = 1; /* of k that one thread takes at once */
+    static constexpr u32 elems = 1; /* elements along k per thread and step */
 
     template <typename X>
     static DEV_MEMBER f32 dot(const u8 *row, i64 step, const u8 *x, i64 x_step,

@@ -107,8 +107,8 @@ enum class Access {
     byte_in_row, /* any, and the aligned word around it may be read */
     byte_in_lds, /* any, and the aligned word behind it may be read */
     even,        /* a multiple of 2 */
-    even_in_row, /* the same, and the aligned word around it may be read */
-    even_in_lds, /* the same, and the aligned word behind it may be read */
+    even_in_row, /* even, and the aligned word around it may be read */
+    even_in_lds, /* even, and the aligned word behind it may be read */
     word,        /* a multiple of 4 */
     vector       /* a multiple of 16 */
 };

@@ -48,7 +48,7 @@ struct sim_sampler {
     bool forces_srgb;  /* UNORM texels are converted like sRGB texels */
     uint8_t aniso;     /* anisotropy; ignored by filters */
     uint32_t min_lod, max_lod; /* in 256ths of a level */
-    int32_t lod_bias;          /* the same */
+    int32_t lod_bias;          /* in 256ths of a level */
     enum sim_border border;
 };
 

@@ -24,8 +24,8 @@ struct shared_event *event_shared(hipEvent_t event);
 
 /* Makes the event stand for an operation: its start or its end. */
 hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start);
-/* The operation that it stands for, with a reference, NULL if it was never
- * recorded. False if the event is unknown. */
+/* Sets *out to the event's operation, with a reference; NULL for an event that
+ * was never recorded. False if the event is unknown. */
 bool event_operation(hipEvent_t event, struct op **out);
 
 /*

@@ -590,7 +590,7 @@ HIP_API hipError_t hipDrvGraphExecMemsetNodeSetParams(
     LEAVE(keep_change(&before, to, set_driver_fill(to, p)));
 }
 
-/* The new child has to be built as the old one is. */
+/* Whether the new child graph has the same nodes and edges as the old one. */
 static bool same_shape(hipGraph_t a, hipGraph_t b)
 {
     size_t i;

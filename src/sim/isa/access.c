@@ -155,7 +155,8 @@ static bool check_groups(struct wave *w, const struct sim_alloc *a,
     return false;
 }
 
-/* Memory that this device may not touch: mapped, or of another device. */
+/* Reports memory that this device may not access: mapped for others only, or
+ * another device's. */
 static void barred(struct wave *w, const struct sim_alloc *a, uint64_t addr,
                    unsigned n, enum access how, int lane)
 {

@@ -238,7 +238,7 @@ static void count_until(struct wave *w, const struct block *b, struct counts *c)
     }
 }
 
-/* A block as a whole; returns how many instructions it has. */
+/* Runs a whole block; returns the number of its instructions. */
 static unsigned run_block(struct wave *w, const struct block *b,
                           struct counts *c)
 {

@@ -46,8 +46,8 @@ struct late_move {
 };
 
 struct late {
-    uint64_t issued, performed; /* how many operations */
-    uint64_t moves, moved;      /* the same of moves between LDS and memory */
+    uint64_t issued, performed; /* numbers of operations */
+    uint64_t moves, moved;      /* both, of copies between LDS and memory */
     uint64_t random;
     unsigned turns;              /* since no operation was pending */
     struct late_op op[LATE_OPS]; /* number k at k % LATE_OPS */

@@ -146,7 +146,7 @@ struct wave {
     uint64_t start_exec;    /* lanes that hold a work-item */
     uint64_t absent;        /* subset that was off at barrier_pc */
     bool split_barrier;     /* it waits in s_barrier_wait */
-    uint8_t joined;         /* its named barrier, 0 if it has none */
+    uint8_t joined;         /* the wave's named barrier; 0: none */
     bool joined_done;       /* completed since the wave last waited */
     bool waits_for_joined;
     bool gws_waits; /* waits at a barrier of the whole grid */

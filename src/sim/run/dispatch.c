@@ -156,7 +156,7 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
     if (l.lds_marks_nbytes && is_watched(job, index))
         g->lds_marks = (uint32_t *)(r->memory + l.lds_marks);
     g->lds_epoch = 1;
-    /* Scratch and LDS hold what was left there before: nothing to rely on. */
+    /* Scratch and LDS begin with any content, as on a GPU. */
     memset(r->memory + l.scratch, 0xa5, g->nwaves * scratch);
     memset(g->lds, 0xa5, lds_used);
     if (g->lds_written) {

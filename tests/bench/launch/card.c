@@ -127,7 +127,8 @@ struct bench {
     float *x; /* of the device */
 };
 
-/* One launch each; not inlined, so that no compiler knows the arguments. */
+/* A launch per call. Not inlined, so that the compiler does not know the
+ * arguments. */
 #define WAY static __attribute__((noinline)) int
 
 WAY raw_nothing(const struct bench *b, size_t n, float by)

@@ -69,8 +69,8 @@ HOST_REFERENCE(dpp_rows)
         const int l = (int)(i & 15);
         u32 r = 0;
 
-/* A wave of 64 has rows 0 to 3, two waves of 32 have 0 and 1 twice: the masks
- * say the same of both. */
+/* A wave of 64 lanes has rows 0 to 3, two waves of 32 have rows 0 and 1 twice.
+ * The masks select the same lanes in both. */
 #define MOVE(control, from, rows, banks, bound)                                \
     {                                                                          \
         const int f = (from);                                                  \

@@ -88,8 +88,8 @@ DEV void barrier_end(u64 *barrier)
                  : "memory");
 }
 
-/* True in one lane; the whole warp asks. The compiler then knows that what
- * follows runs once, and a copy takes its operands without a loop over lanes.
+/* True in one lane; the whole warp must call it. The compiler then knows that
+ * one lane runs the branch, and makes no loop over lanes for a copy's operands.
  */
 DEV bool elect_lane()
 {

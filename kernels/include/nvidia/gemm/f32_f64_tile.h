@@ -31,7 +31,7 @@ struct CopiedSteps {
     u64 pass_step; /* numbers from pass to pass */
     u64 k_step;    /* and from step to step */
     u32 line, column;
-    u32 there; /* rows of a step that the operand has, or more */
+    u32 there; /* the operand's rows from row0 on */
 
     DEV_MEMBER CopiedSteps(const T *matrix, u32 row0, u32 rows, u32 ld, u32 k0)
         : pass_step((u64)pass_lines * ld),

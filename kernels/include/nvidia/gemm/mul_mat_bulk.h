@@ -11,11 +11,10 @@ constexpr int few_tile_cols = 16;
  * bytes of all rows and columns to LDS as they are; two workgroups share a
  * multiprocessor, and one multiplies while the other waits. A warp takes 32
  * rows by up to 64 columns and unpacks its rows' quants straight into the
- * operands of mma. Where there are few columns, Split warps share the blocks of
- * a stage, and add up their sums in the end: few rows then keep four warps
- * busy, each row is unpacked once, and LDS has room for stages that are on
- * their way. If there may be many columns, stages of such a tile are as large
- * as those that there are.
+ * operands of mma. With few columns, Split warps share the blocks of a stage,
+ * and add up their sums in the end: few rows then keep four warps busy, each
+ * row is unpacked once, and LDS has room for stages in flight. If a launch may
+ * have many columns, too, the stages of this tile are as large as the others'.
  */
 template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
     static constexpr int x_stride = BulkRows<F, Blocks>::stride;

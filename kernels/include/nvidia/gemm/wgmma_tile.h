@@ -108,14 +108,14 @@ struct WarpgroupTile {
      * The sums of one tile after another. The first steps of a tile are copied
      * while the sums of the one before it are stored.
      *
-     * tiles.more()          whether there is one
-     * tiles.begin(*this, a, b)  puts a and b where it begins
-     * tiles.next()          goes to the next one; gives the place of this one
-     * tiles.is_last()       whether none comes after it
-     * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
-     *                       free
-     * tiles.share(*this, place, lds)  the same of a place that is shared by the
-     *                       cluster; all LDS is free
+     * tiles.more()          whether there is a tile
+     * tiles.begin(*this, a, b)  moves a and b to the tile's begin
+     * tiles.next()          goes to the next tile; returns this tile's place
+     * tiles.is_last()       whether no tile follows
+     * tiles.store(*this, place, lds)  stores a tile's sums; free_nbytes of LDS
+     *                       are free
+     * tiles.share(*this, place, lds)  stores the sums of a tile that the
+     *                       cluster's blocks share; all LDS is free
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {

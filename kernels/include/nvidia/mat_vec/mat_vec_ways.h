@@ -26,7 +26,7 @@ enum Feed {
     /* numbers of a row of `ways`: rows of a job, and stages or chunks */
     registers, /* loads to registers; the second number is a lane's chunks */
     copies,    /* asynchronous copies to LDS */
-    mma,       /* the same, for the matrix unit; 16 rows */
+    mma,       /* asynchronous copies for the matrix unit; 16 rows */
     bulk,      /* bulk copies of sm_90 */
     plain      /* loads of any alignment, a row at a time */
 };
@@ -41,7 +41,7 @@ enum Workers {
     own,       /* the first workgroups, a job each. From Row::number rows on one
                 * workgroup in every few, because the first ones would all start
                 * late. Not for compact grids. */
-    each_grid, /* the same; in a compact grid all workgroups */
+    each_grid, /* as `own`; in a compact grid all workgroups */
     few        /* Row::number tenths of a workgroup per multiprocessor */
 };
 

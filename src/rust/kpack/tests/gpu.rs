@@ -8,8 +8,8 @@ use kpack::{
 use std::sync::{Barrier, RwLock};
 use std::thread;
 
-/// While a thread captures, HIP refuses copies that wait, on any device: a test that captures
-/// writes this, the others read it.
+/// While a thread captures, HIP refuses copies that wait, on any device. Tests that capture
+/// therefore hold the write lock, all other tests the read lock.
 static CAPTURES: RwLock<()> = RwLock::new(());
 
 /// Both modules, on each device.
