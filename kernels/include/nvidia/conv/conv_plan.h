@@ -65,8 +65,8 @@ template <typename T> struct ConvPlan {
         /* parts: tiles per row of outputs, or 0 if a tile may span rows. If
          * not 0, the slab has `segment` entries of each row that a tap reads */
         u32 parts, segment;
-        u32 taps;                 /* the most that a part has */
-        u32 taps_once;            /* taps whose kernel rows fit LDS at once */
+        /* taps: the most that a part has; taps_once: as many as fit LDS */
+        u32 taps, taps_once;
         u32 down_a_row;           /* entries from a row of taps to the next */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
         u32 plane, count;         /* positions of an image, and of all */
