@@ -1,16 +1,16 @@
 /* late_memory.h - memory operations of a wave that are performed later
  *
- * Under KPK_SIM_WEAK. A load, an atomic or a write-back is kept, with the
- * places and values that it was issued with, and performed at any time until
- * the wait that completes it, in any order: at the latest by this wait, earlier
- * as the seed has it. Stores wait in their CU, see caches.h. Operations on the
- * same bytes keep their order: a wave's own, and those of different waves of a
- * CU if one of the two writes, as they come by one cache.
+ * Used under KPK_SIM_WEAK. A load, an atomic or a write-back is kept with its
+ * addresses and values, and performed later, in any order: at the latest by the
+ * wait that completes it, or earlier, at random by the seed. Stores wait in
+ * their CU, see caches.h. Operations on the same bytes keep their order within
+ * a wave. Operations of different waves of a CU keep it if one of them writes,
+ * because they go through one cache.
  *
- * At the end of its wave an atomic stays, and the group with it; a load and a
- * write-back, which nothing waits for, are forgotten.
+ * If a wave ends before its operations are performed, atomics stay, and with
+ * them the group; loads and write-backs are dropped.
  *
- * Callers test w->memory first, so that nothing is spent without the switch.
+ * Callers test w->memory first, so that other launches take no longer.
  */
 #ifndef SIM_ISA_LATE_MEMORY_H
 #define SIM_ISA_LATE_MEMORY_H

@@ -99,7 +99,7 @@ static void test_arguments_by_pointers_and_by_buffer(void **state)
     EXPECT(hipSuccess,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
     expect_mixed(out);
-    /* The caller's memory is its own again when the call returns. */
+    /* The caller may change the arguments' memory after the call. */
     EXPECT(hipSuccess,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
     memset(&m, 0, sizeof(m));

@@ -18,7 +18,7 @@ template <typename T, bool TransA, bool TransB, u32 Rows, u32 Cols, class Tile>
 struct MappedTiles {
     typedef TileOrder<T, Rows, Cols> Order;
     const Gemm<T> &g;
-    u32 down, of_part; /* tiles of a column, of a matrix */
+    u32 down, of_part; /* tiles per column of tiles, and per matrix */
     u32 first, apart, count;
 
     struct Place {

@@ -57,7 +57,7 @@ pub struct Device {
 }
 
 fn fixed(text: &[c_char]) -> String {
-    // SAFETY: kpack ends both texts of a device within their arrays.
+    // SAFETY: both texts of a device end with a NUL within their arrays.
     unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
 }
 
