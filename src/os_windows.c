@@ -207,8 +207,9 @@ void kpk_i_library_close(void *handle)
         (void)FreeLibrary(handle);
 }
 
-/* No program is linked with what a driver exports: whoever uses it has loaded
- * its library, which kpk_i_library_loaded() finds. */
+/* Programs do not link a driver's functions on Windows: a program that uses the
+ * driver has loaded its library, and kpk_i_library_loaded() finds the library.
+ */
 void *kpk_i_library_symbol(void *handle, const char *name)
 {
     FARPROC function;

@@ -1,4 +1,4 @@
-/* keyed_hash.h - hashes of texts that somebody else chose
+/* keyed_hash.h - hashes of untrusted texts
  *
  * A polynomial whose coefficients are a text's bytes, at a secret point, modulo
  * the prime 2^61 - 1: two texts of n bytes have the same hash for at most n of

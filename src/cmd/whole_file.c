@@ -1,11 +1,11 @@
 /* whole_file.c - a file appears whole or not at all
  *
- * It is written beside its place, under a name of its own, and then takes the
- * place. So what was there before stays if the disk is full, and a signal
- * leaves neither half a file nor a stray one.
+ * The file is written beside its place, under a temporary name, and then
+ * renamed. So a previous file stays if the disk is full, and a signal leaves
+ * neither half a file nor a temporary one.
  *
- * SIGKILL does leave one. The next command that writes into the folder removes
- * it: os_sweep() knows whether somebody still writes it.
+ * SIGKILL leaves the temporary file. The next command that writes into the
+ * folder removes it, if no running command still writes it: see os_sweep().
  */
 #include "whole_file.h"
 #include "exit_status.h"

@@ -93,7 +93,7 @@ sys.exit(pack[\"runs_on\"] != [] or part != {\"$nine\": 1})'"
 fake() { # flag...
     $CC -O1 -shared -fPIC "$@" -o "$WORK/fake/libzstd.so.1" tests/build/fake_zstd.c
 }
-with_fake() { # command...: beside what the library's path has
+with_fake() { # command...: with the fake library before the others in the path
     FAKE_ZSTD=$failing LD_LIBRARY_PATH="$WORK/fake:${LD_LIBRARY_PATH-}" "$@"
 }
 says() { # status words command...

@@ -334,8 +334,8 @@ hipError_t copy_on(struct queue *q, void *dst, const void *src,
     return error;
 }
 
-/* Has a device's default stream wait for a copy that another does, so that
- * whoever frees its memory does. */
+/* Has a device's default stream wait for another device's copy, so that freeing
+ * the device's memory waits, too. */
 static hipError_t wait_on_device(struct device *device, struct op *op,
                                  const struct queue *q)
 {
