@@ -145,7 +145,7 @@ $(H)/obj/gen/%.o: OBJ_CFLAGS = -Igen
 $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
 	@$(HOSTCC) $(HOSTLDFLAGS) -o $@ $^ $(GEN_LIBS)
 
-# It needs the C library alone: trees of prebuilt kernels build it.
+# Needs only the C library, because trees of prebuilt kernels build it.
 $(B)/kpack-embed: $(B)/tool/gen/embed/kpack-embed.o $(B)/tool/gen/write/blob_symbol.o
 	@$(HOSTCC) $(HOSTLDFLAGS) -o $@ $^
 

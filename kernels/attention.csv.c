@@ -2,16 +2,22 @@
  * attention.csv.c - prints attention.csv: the launch shapes of attention.hip,
  * and the numbers by which host/attention_plan.c chooses
  *
- * Many queries by kpk_kernel_shape(kernel, seqlen_q, h, &s), decoding by splits
- * and h_k, then s.grid[2] = b; joining by total_q and h. room: blocks that a
- * compute unit works on at once; split_keys: the fewest keys of a split;
- * cluster_keys: the same for splits in a cluster, 0 for no clusters;
- * shared_keys: the same for clusters' blocks that share a compute unit;
- * group_rows: rows of the heads that share a head of K for a block along y, 0
- * if each block loops over them; rounds: 1 if a grid of one block for each
- * compute unit is faster than one of all tiles. From sm_80 on K and V are in
- * dynamic shared memory, except for wide heads; a block for many queries takes
- * 32 of a wide head. Both forms of a kernel have the same rows.
+ * The shape of a launch is kpk_kernel_shape(kernel, x, y, &s) with s.grid[2] =
+ * b: x and y are seqlen_q and h for many queries, the number of splits and h_k
+ * for decoding, total_q and h for joining. Columns:
+ *
+ *   room          blocks that run at once on a compute unit
+ *   split_keys    the fewest keys of a split
+ *   cluster_keys  the same for splits in a cluster; 0: no clusters
+ *   shared_keys   the same if blocks of clusters share a compute unit
+ *   group_rows    rows of a block along y, among the heads that share a head of
+ *                 K; 0: each block loops over all
+ *   rounds        1: a grid of one block per compute unit is faster than one
+ *                 block per tile
+ *
+ * From sm_80 on K and V are in dynamic shared memory, except for wide heads. A
+ * block for many queries takes 32 queries of a wide head. Both forms of a
+ * kernel have the same rows.
  */
 #include "../src/base/sm_table.h"
 
@@ -40,7 +46,8 @@ static const struct many by_groups[] = {
 #undef SHAPE
 };
 
-/* NVIDIA's code objects, from 80 on; sm_90's alone has wgmma. */
+/* NVIDIA's code objects; rows are printed from sm_80 on. Only sm_90's code
+ * object has wgmma. */
 static const struct {
     const char *name;
     int number;
@@ -71,9 +78,10 @@ int main(void)
                  "128,splits,1,1,heads of K,1,1,0,2,64,0,0,0,0");
     puts("attention2_decode_*_576*,,128,splits,1,1,heads of K,1,1,0,1,64,0,0,"
          "0,0");
-    /* cluster_keys are those that a block's warps hold at once; clusters are
-     * tuned on sm_90. A name that ends in the number of columns is of no cache
-     * in blocks: those have no clusters. */
+    /* cluster_keys is the number of keys that a block's warps hold at once;
+     * clusters are tuned on sm_90. The pattern leaves out kernels for quantized
+     * caches, whose names do not end in the head's size: they use no clusters.
+     */
     for (int d = 64; d <= 256; d *= 2)
         printf("attention*_decode_*_%d,sm_90,128,splits,1,1,heads of K,1,1,0,2,"
                "%d,%d,%d,16,0\n",

@@ -87,9 +87,9 @@ DEV void prefill(const AttentionArgs &a)
 #if KPK_WARPGROUPS
         if (!attend_groups_fit<D, Form>()) {
             attend_fallback<T, D, Form>(a, own);
-            /* Where threads came together again, ptxas would not know that
-             * warps agree, and addresses of copies would need registers that
-             * are few. */
+            /* Exit here: after a join of branches ptxas would not know that
+             * warps are uniform, and would keep addresses of copies in
+             * scarce vector registers. */
             asm volatile("exit;");
         }
         return attend_groups<T, D, Form>(a, own);

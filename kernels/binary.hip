@@ -71,8 +71,8 @@ EXPORT(f64, f64)
 EXPORT(f8, f8_e4m3)
 
 /*
- * Extensions: hosts ask for them, candle's CUDA kernels lack them. A 32-bit
- * kernel that ignores the sign is an alias of u32's (aliases.csv).
+ * Extensions, which candle's CUDA kernels lack but hosts request. A 32-bit
+ * kernel for which the sign does not matter is an alias of u32's (aliases.csv).
  */
 EXPORT(i16, i16)
 EXPORT_ARITHMETIC(bdiv, i32, i32, x / y)

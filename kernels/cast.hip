@@ -41,7 +41,7 @@ TO_u8(f8, f8_e4m3) TO_i32(f8, f8_e4m3) TO_FLOATS(f8, f8_e4m3) TO_f8(f8, f8_e4m3)
 TO_f8(i32, i32)
 
 /*
- * Extensions: hosts ask for them, candle's CUDA kernels lack them. Where the
+ * Extensions, which candle's CUDA kernels lack but hosts request. Where the
  * sign of 32 bits does not matter, aliases.csv names u32's.
  */
 TO_f16(i64, i64)  TO_bf16(i64, i64)  TO_f8(i64, i64)  TO_f8(u32, u32)

@@ -5,7 +5,7 @@
  * on every rank, with the same grid and the same sizes, of up to COMM_BLOCKS
  * blocks of COMM_THREADS threads that all fit the GPU at once. The arguments
  * begin with the group: all ranks' workspaces (comm/group.h), this rank, the
- * number of ranks, the bytes of a small message, and how long a wait may take.
+ * number of ranks, the bytes of a small message, and the time limit of a wait.
  *
  *   all_reduce_small_T, all_reduce_medium_T, all_reduce_pushed_T
  *                                                   the sum, on every rank
@@ -17,11 +17,11 @@
  *   broadcast_small, broadcast_large                one rank's row, on each
  *
  * `small` and `medium` send messages through the workspaces (comm/small.h,
- * comm/medium.h), `pushed` sends each rank its share (comm/pushed.h), `large`
- * reads the inputs of the others (comm/large.h): it has the pointers of all. T
- * is f32, f16 or bf16; n counts elements, or bytes where there is no type. Sums
- * are in f32, from rank 0 on, rounded once: all ranks have the same bits, in
- * all ways. Any alignment of an element is right, and one of 16 bytes
+ * comm/medium.h); `pushed` sends each rank its share (comm/pushed.h); `large`
+ * reads all ranks' inputs, whose pointers are arguments (comm/large.h). T is
+ * f32, f16 or bf16; n counts elements, or bytes in kernels without a type. Sums
+ * are in f32, from rank 0 on, rounded once, so all ranks have the same bits by
+ * every kernel. Any alignment of an element is right, and one of 16 bytes
  * fast. kernels/host/comm_group.h launches them.
  */
 #include "comm/large.h"

@@ -18,7 +18,7 @@
     if (!blocks.stays)                                                         \
     return
 
-/* The same where NVIDIA's multiprocessors hold one block each. */
+/* The same for kernels of which a multiprocessor of NVIDIA holds one block. */
 #define CONV_BLOCKS                                                            \
     const TileBlocks blocks(KPK_NVIDIA ? 8 : 9);                               \
     if (!blocks.stays)                                                         \

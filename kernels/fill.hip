@@ -76,12 +76,12 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 
 #if KPK_NVIDIA
 /*
- * One element for each thread of a small grid that covers every element;
- * returns false for any other launch. A thread beyond n has nothing to do in
- * any launch, and in one block the others wait for it. The reciprocal needs no
- * thread's place, so it is there before that. Whether the grid covers n is
- * checked while the load is under way, which needs a load that the compiler
- * takes as conditional.
+ * Copies one element per thread in a small grid that covers all elements;
+ * returns false for any other launch. A thread beyond n exits first, because it
+ * has nothing to do in any launch. The reciprocal does not depend on the thread
+ * and is computed before the thread's index. The test whether the grid covers n
+ * runs while the load is in flight, so the load is one that the compiler cannot
+ * move behind the test.
  */
 template <typename T>
 DEV bool copy_few(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
@@ -163,7 +163,7 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
     if (fills_block_shared())
         view = merge_dims<1>(n, rank, info);
     sync_block_shared();
-    /* whole packs where rows are contiguous, else single elements */
+    /* packs of k if rows are contiguous, else single elements */
     const bool flat = view.layout == LAYOUT_FLAT && is_aligned(out, 16);
     const bool rows = view.layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
                       view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);
@@ -213,7 +213,7 @@ EXPORT(f32, f32)
 EXPORT(f64, f64)
 EXPORT(f8, f8_e4m3)
 
-/* Extensions: hosts ask for them, candle's CUDA kernels lack them. */
+/* Extensions, which candle's CUDA kernels lack but hosts request. */
 EXPORT_COPY2D(i16, i16)
 EXPORT_COPY2D(i32, i32)
 EXPORT_CONST_SET(i16, i16)

@@ -2,20 +2,24 @@
  * gemm.csv.c - prints gemm.csv: the launch shapes of gemm.hip, and the numbers
  * by which host/gemm_plan.c chooses
  *
- * x counts rows of C, y columns; grid.z is batch times splits. A block of
- * gemm_join_* takes 1024 results of a matrix, one of gemm_align_* 8192
- * elements. On NVIDIA's the steps lie in dynamic shared memory: two of f32 and
- * f64, of f16 and bf16 as many as nvidia/gemm/mma_tile.h has. There the larger
- * tiles of f16 and bf16 have 256 rows, those of few rows along K 16 columns,
- * and the tiles of mma_tile.h come one after another in a block, so that no
- * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
- * have the tiles of nvidia/gemm/wgmma_shapes.h, told by shared memory, and
- * clusters of up to `cluster` blocks may share a tile; f32 has room for limbs
- * there, see nvidia/gemm/bf16x3_tile.h, and few rows of f32 and f64 for copies,
- * see nvidia/gemm/rows8_copied.h.
+ * grid.x counts rows of C, grid.y columns; grid.z is batch times splits. A
+ * block of gemm_join_* takes 1024 results of a matrix, a block of gemm_align_*
+ * 8192 elements.
  *
- * The times were fitted on one H200; for other cards only the proportions
- * count. Those of targets without a matrix unit are bounds on gfx1030, see
+ * On NVIDIA's GPUs the stages along K lie in dynamic shared memory: two for f32
+ * and f64, for f16 and bf16 the number of nvidia/gemm/mma_tile.h. The larger
+ * tiles of f16 and bf16 have 256 rows; tiles for few rows with B along K have
+ * 16 columns. Blocks with tiles of mma_tile.h are persistent, so a grid has at
+ * most the blocks that run at once. On sm_90 there are also:
+ *
+ *   f16 and bf16             tiles of nvidia/gemm/wgmma_shapes.h, selected by
+ *                            the amount of shared memory; clusters of up to
+ *                            `cluster` blocks may share a tile
+ *   f32                      shared memory for limbs, nvidia/gemm/bf16x3_tile.h
+ *   f32 and f64 of few rows  shared memory for nvidia/gemm/rows8_copied.h
+ *
+ * The times were fitted on one H200; on other cards only their proportions
+ * matter. Times of targets without a matrix unit are bounds on gfx1030, see
  * tests/bench/results/bounds.csv.
  */
 #include "../src/base/sm_table.h"
@@ -78,15 +82,15 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
-/* Few rows of f16 and bf16 wherever they lie, nvidia/gemm/rows8_mma.h, on
- * sm_90: of layouts nn and nt. The blocks of a cluster share a tile. */
+/* Kernels for few rows of f16 and bf16 with any alignment, of layouts nn and
+ * nt, on sm_90: nvidia/gemm/rows8_mma.h. The blocks of a cluster share a tile.
+ */
 static const struct {
     struct times times;
     int shares, share;
 } any_rows[] = {{{2, 190, 215, 4600}, 6, 1100}, {{2, 64, 64, 3700}, 4, 900}};
 
-/* Tiles on sm_90 of operands that are not aligned, nvidia/gemm/ragged_tile.h.
- */
+/* Tiles for unaligned operands on sm_90: nvidia/gemm/ragged_tile.h. */
 static const struct ragged {
     int t, m, more; /* the kernel, rows of its tile, LDS for results */
     struct times times;
@@ -95,12 +99,11 @@ static const struct ragged {
               {2, 64, KPK_RAGGED_MORE, {2, 600, 950, 4000}}};
 enum { NUM_RAGGED = sizeof(ragged) / sizeof(ragged[0]) };
 
-/* Few rows of f32 and f64 by copies, nvidia/gemm/rows8_copied.h, on sm_90. A
- * block takes its share of all columns, so no more blocks are wanted than run
- * at once. */
+/* Few rows of f32 and f64 on sm_90, nvidia/gemm/rows8_copied.h. Blocks are
+ * persistent, so a grid has at most the blocks that run at once. */
 static const struct times copied_times = {1, 70, 70, 2500};
 enum { COPIED_COLS = 16 };
-/* Times and rate of memory: see gemm_plan.c. */
+/* Columns join_ns, rate and least_ns of the table, see gemm_plan.c. */
 struct memory {
     int join_ns, rate, least_ns;
 };
@@ -109,9 +112,9 @@ static const struct memory plain_memory = {JOIN_NS, 13, 2000};
 static const struct memory h200_memory = {3000, 32, 4000};
 static const struct memory warpgroup_memory = {9000, 32, 4075};
 
-/* NVIDIA's processors, from 80 on, with the steps that fit their shared memory:
- * 48 KiB for the largest tile. PTX for any GPU from sm_90 on has no warpgroups:
- * its tiles differ from the cubin's. */
+/* NVIDIA's processors, from sm_80 on, and how many stages of 48 KiB, those of
+ * the largest tile, fit their shared memory. PTX for any GPU from sm_90 on has
+ * no warpgroups, so its tiles differ from the cubin's. */
 enum { STEP_KIB = 48 };
 #define PROCESSOR(number, tegra, shared)                                       \
     {"sm_" #number, number, (shared) / STEP_KIB},
@@ -121,17 +124,17 @@ static const struct processor {
 } processors[] = {KPK_SM_TABLE(PROCESSOR){"compute_90", 90, 4}};
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
-/* Tiles of warpgroups, by kernel. Where A lies along K, steps come by maps:
- * nvidia/gemm/tensor_map_tile.h. */
+/* Tiles of warpgroups, by kernel. If A lies along K, stages are copied by
+ * tensor maps: nvidia/gemm/tensor_map_tile.h. */
 struct cost {
     int least_m, most_m;
     struct times times;
     int share;       /* ns, for a shared tile */
-    int shared_step; /* ns, for each step then; 0: as for other tiles */
+    int shared_step; /* ns per step of a shared tile; 0: as of other tiles */
 };
 static const struct warpgroup_tile {
     int t, m, n, shared, shares, b;
-    struct cost costs[2]; /* where A lies along K, and where not */
+    struct cost costs[2]; /* for an A contiguous along K, and for others */
 } warpgroup_tiles[] = {
 #define COST(least, most, room, step, alone, start, share, shared_step)        \
     {                                                                          \
@@ -160,7 +163,7 @@ static const struct warpgroup_tile {
 enum {
     NUM_WARPGROUP_TILES = sizeof(warpgroup_tiles) / sizeof(warpgroup_tiles[0])
 };
-/* LDS tells a kernel's tiles apart, and sm_90 has it. */
+/* The LDS sizes of a kernel's tiles encode their numbers and fit sm_90. */
 #define CHECK(tile, rows, cols, deep, stages, more, ...)                       \
     _Static_assert(                                                            \
         KPK_TILE_OF_LDS(KPK_TILE_LDS(tile, rows, cols, deep, stages, more)) == \
@@ -171,8 +174,8 @@ KPK_GEMM_TILES_128(CHECK)
 KPK_GEMM_TILES_64(CHECK)
 KPK_GEMM_TILES_8(CHECK)
 #undef CHECK
-/* 128x256x4 where A does not lie along K and rows are many: faster, alone and
- * shared by two */
+/* Costs of 128x256x4 for an A that is not contiguous along K and has many rows:
+ * this tile is faster there, alone or shared by two blocks. */
 static const struct cost many_rows = {
     1025, INT_MAX, {1, 600, 600, 2440}, 2930, 0};
 
@@ -220,7 +223,7 @@ static const char *row_of_amd(int i, char name[16])
 
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
 
-/* each_m, each_n: C for one place in the grid; m, n: C for one tile */
+/* each_m, each_n: part of C per block of the grid; m, n: part of C per tile */
 struct extent {
     int each_m, each_n, m, n;
 };

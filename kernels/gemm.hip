@@ -67,7 +67,8 @@
     {                                                                          \
         gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
     }
-/* a kernel of `threads` threads; on sm_NN its registers allow n such blocks */
+/* Declares a kernel of `threads` threads. On NVIDIA's GPUs its registers are
+ * limited so that n blocks fit a multiprocessor. */
 #if KPK_NVIDIA
 #define KERNEL_OF(threads, n)                                                  \
     extern "C" __global__ __launch_bounds__(threads, n) void

@@ -121,7 +121,7 @@ BINARY_TYPES(EXPORT_BINARIES)
     KERNEL ggml_##name##_##T(kpk_ggml_tensor src, kpk_ggml_tensor out, f32 a,  \
                              f32 b, f32 c, f32 d)                              \
     {                                                                          \
-        (void)a, (void)b, (void)c, (void)d; /* most have none of them */       \
+        (void)a, (void)b, (void)c, (void)d; /* most functions use none */      \
         ggml_map<T>(src, out, [=](f32 x) -> f32 { return __VA_ARGS__; });      \
     }
 #define EXPORT_GATE(name, T, ...)                                              \

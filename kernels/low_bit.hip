@@ -10,11 +10,11 @@
  *   ggml_mul_mat_F_f32         products of strided matrices      ggml/product.h
  *
  * F is a format, a row of GGUF_LOW_BIT in gguf/formats.h. The arguments are
- * those of modules quantized and ggml, with three differences: the count of
- * dequantize_block_ is elements, mul_mat_F_f32 takes columns of f32, nrows_y
- * elements apart, and rounds them and the weights to bf16. The kernels stand
- * apart from module quantized because few models need them, and are made of
- * what serves all formats, without ways of their own for a GPU.
+ * those of modules quantized and ggml, with three differences: dequantize_block
+ * counts elements; mul_mat_F_f32 takes columns of f32, nrows_y elements apart;
+ * it rounds the columns and the weights to bf16. This is a module apart from
+ * quantized because few models need it. Its kernels use the code for all
+ * formats and have no variants for single GPUs.
  */
 #define KPK_MAT_VEC_PLAIN 1 /* mat_vec.h */
 #include "device.h"

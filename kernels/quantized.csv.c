@@ -87,8 +87,8 @@ int main(void)
             /* enough tiles */
             print_tile(t, "sm_90", t->rows, t->cols, 10000,
                        t->cols / t->passes * 3 / 4 + 1);
-            /* If each of 132 multiprocessors has rows, at most once, two of
-             * its workgroups share up to 32 columns. */
+            /* If the rows occupy each of 132 multiprocessors at most once, two
+             * workgroups share up to 32 columns. */
             print_tile(t, "sm_90", GGUF_FINE_ROWS, GGUF_FINE_COLUMNS,
                        132 * GGUF_FINE_ROWS + 1, 0);
             print_tile(t, "sm_90", GGUF_FINE_ROWS, GGUF_FINE_COLUMNS, 0,

@@ -56,7 +56,7 @@ GGUF_NUMBERS(SIZES_OF_NUMBERS)
                                        nrows_y, nrows_dst);                    \
     }
 
-#if KPK_WAVES == 64 /* matrix/unit.h: these alone */
+#if KPK_WAVES == 64 /* only tiled kernels, see matrix/unit.h */
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
                       tiled, column, counts, threads, elems, join,             \
                       row_threads, row_columns, rows, cols, passes)            \
@@ -130,7 +130,7 @@ quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
     }
 #define FLOAT_MAT_VEC_plain(lower, F) EXPORT_FLOAT_MAT_VEC(lower, F)
 #define FLOAT_MAT_VEC_cuda(lower, F) EXPORT_FLOAT_MAT_VEC(lower##_cuda, F)
-/* its callers give no nrows: the grid has a workgroup for each */
+/* Callers give no nrows: the grid has a workgroup for each row. */
 #define FLOAT_MAT_VEC_grid(lower, F)                                           \
     FLOAT_COLUMN                                                               \
     dequantize_mul_mat_vec_##lower(const void *vx, const f32 *y, f32 *dst,     \

@@ -123,6 +123,6 @@ EXPORT(bf16, bf16, Narrow, Wide)
 EXPORT(f32, f32, Wide, Wide)
 EXPORT(f64, f64, Widest, Widest)
 
-/* Extensions: hosts ask for them, candle's CUDA kernels lack them. */
+/* Extensions, which candle's CUDA kernels lack but hosts request. */
 EXPORT(i16, i16, Narrow, Wide)
 EXPORT(i32, i32, Wide, Wide)

@@ -37,7 +37,7 @@
     X(ugelu,     TWOS , T, suffix, gelu_of<T>(x))        \
     X(ugelu_erf, MILD , T, suffix, gelu_erf_of<T>(x))
 
-/* the ones with a scalar, before `in` */
+/* functions with a scalar argument, before `in` */
 #define UNARY_PARAM_TABLE(X, T, suffix)                  \
     X(uelu,      HEAVY, T, suffix, elu_of<T>(x, param))  \
     X(upowf,     HEAVY, T, suffix, pow_of<T>(x, param))

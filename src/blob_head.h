@@ -13,8 +13,8 @@
 /* No code object is larger. */
 #define BLOB_CONTENT_NBYTES_MAX ((uint64_t)1 << 30)
 
-/* Whether the stored bytes can become as many as the head says. A block of zstd
- * takes at least 4 bytes and makes at most 128 KiB. */
+/* Whether the stored bytes can decompress to the head's number of bytes. A zstd
+ * block takes at least 4 bytes and decompresses to at most 128 KiB. */
 static inline int blob_size_is_possible(const struct kpk_blob *head)
 {
     if (head->nbytes == 0)

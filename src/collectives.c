@@ -38,7 +38,8 @@ static const struct vendor *vendor_of(const kpk_instance *inst)
 
 /* ---- finding it --------------------------------------------------------- */
 
-/* "2.22.3" of 22203, which was 2708 for 2.7.8. */
+/* Formats the version: 22203 is 2.22.3; old ones have one digit less: 2708 is
+ * 2.7.8. */
 static void name_engine(const struct vendor *v, void *handle)
 {
     const char *file = kpk_i_library_file(handle);

@@ -26,7 +26,7 @@ static struct {
 #undef X
 } cuda;
 
-/* Numbers of cuda.h, where kpack looks at them. */
+/* The numbers of cuda.h that kpack uses. */
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,
@@ -83,7 +83,7 @@ static hipError_t device_count(int *out)
     return CUDA_SUCCESS;
 }
 
-/* The first line of what the compiler of PTX said. */
+/* Keeps the first line of the PTX compiler's log. */
 static void keep_log(const char *log)
 {
     const size_t n = strcspn(log, "\n");
@@ -116,9 +116,9 @@ static hipError_t load_data_ex(hipModule_t *out, const void *image, unsigned n,
     return CALL(cuModuleLoadDataEx, (out, image, n, options, values));
 }
 
-/* A launch asks for dynamic shared memory as it needs it; CUDA wants to be told
- * before how much that may be, if it is more than 48 KiB. So each function is
- * allowed, once, all that the device has beside its own. */
+/* CUDA launches with more than 48 KiB of dynamic shared memory only if the
+ * function's limit was raised before. Raises the limit, once per function, to
+ * the device's maximum less the function's static shared memory. */
 static CUresult allow_shared(CUfunction function)
 {
     CUdevice device;
@@ -280,7 +280,7 @@ static hipError_t fill_async(void *dst, int value, size_t nbytes,
                 (address(dst), (unsigned char)value, nbytes, stream));
 }
 
-/* Where it goes wrong the driver says no more than the error. */
+/* CUDA reports an error only: `node` and `log` stay unset. */
 static hipError_t instantiate(hipGraphExec_t *out, hipGraph_t graph,
                               hipGraphNode_t *node, char *log, size_t nbytes)
 {
@@ -510,7 +510,7 @@ static hipError_t device_attribute(int *out, hipDeviceAttribute_t attribute,
     return CALL(cuDeviceGetAttribute, (out, attribute, d));
 }
 
-/* CUdevice is a handle, and compared with those of all numbers. */
+/* CUdevice is a handle: the number is found by comparing all devices'. */
 static hipError_t current_device(int *out)
 {
     CUdevice current = 0;
@@ -633,7 +633,7 @@ static const char *compile_log(void)
 
 /* ---- finding it --------------------------------------------------------- */
 
-/* NULL stay functions that were dropped, and those that only hip_device.c
+/* Functions that CUDA dropped stay NULL, as do the ones that only hip_device.c
  * calls. */
 struct kpk_i_gpu kpk_i_cuda = {
     .describe = describe,

@@ -142,8 +142,8 @@ typedef struct CUlaunchConfig {
       cuOccupancyMaxPotentialBlockSize,                                       \
       (int *, int *, CUfunction, size_t (*)(int), size_t, int))
 
-/* HIP's functions that one of CUDA's has the arguments of. The others have an
- * adapter in cuda.c. */
+/* HIP functions, each with a CUDA function that takes the same arguments. All
+ * other HIP functions have an adapter in cuda.c. */
 #define KPK_CUDA_SAME_TABLE(X)                                                \
     X(hipRuntimeGetVersion, cuDriverGetVersion)                               \
     X(hipDeviceSynchronize, cuCtxSynchronize)                                 \

@@ -55,7 +55,7 @@ static kpk_status count_hip(struct counts *out)
     return KPK_OK;
 }
 
-/* CUDA's devices; none where there is no driver, or it does not start. Fails,
+/* Counts CUDA's devices; 0 if there is no driver or it does not start. Fails,
  * with both reasons, if there is no HIP either. */
 static kpk_status count_cuda(struct counts *out)
 {
@@ -224,7 +224,7 @@ kpk_status kpk_current_device(kpk_platform platform, int *out)
         return st;
     kpk_i_keep_failure(&before);
     if (platform == KPK_CUDA)
-        st = count_hip(&counts); /* their numbers come first */
+        st = count_hip(&counts); /* HIP's devices have the first numbers */
     if (st != KPK_OK)
         return st;
     kpk_i_put_back_failure(&before); /* an absent HIP is no failure */

@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Describes device number `device`, and says whose it is. */
+/* Describes device number `device` and returns its driver. */
 kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
                              kpk_device *out);
 

@@ -1,4 +1,4 @@
-/* device_state.c - what the driver says of an instance's device */
+/* device_state.c - queries of an instance's device */
 #include "on_device.h"
 
 static kpk_status memory_info(kpk_instance *inst, size_t *unused, size_t *all)

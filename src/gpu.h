@@ -12,7 +12,7 @@
 #include "internal.h"
 
 struct kpk_i_gpu {
-    /* The functions by name; those that are not needed may be NULL. */
+    /* The functions by name. Optional ones may be NULL. */
 #define X(need, result, name, args) result(*name) args;
     KPK_HIP_TABLE(X)
     KPK_HIP_NEWER_TABLE(X)
@@ -31,17 +31,15 @@ struct kpk_i_gpu {
                         intptr_t *saved);
     kpk_status (*leave)(const struct kpk_i_gpu *gpu, int device, intptr_t saved,
                         kpk_status st);
-    /* hipModuleLaunchKernel() in clusters of so many blocks, unless `cluster`
-     * is NULL, and as of KPK_LAUNCH_EARLY; NULL where there is neither. */
+    /* hipModuleLaunchKernel() in clusters of `cluster` blocks, unless `cluster`
+     * is NULL; `early`: as KPK_LAUNCH_EARLY. NULL if the driver has neither. */
     hipError_t (*launch_with)(hipFunction_t function, const kpk_shape *shape,
                               const uint32_t cluster[3], bool early,
                               hipStream_t stream, void **params);
     /* The driver's own name of a HIP function, for messages. */
     const char *(*call_name)(const char *hip_name);
-    /* The same of the function that returned an error just now on this thread:
-     * where several of the driver's stand for one of HIP's, the one that
-     * failed.
-     */
+    /* The same, for a HIP function that failed last on this thread. If several
+     * of the driver's functions replace it, the one that failed. */
     const char *(*failed_name)(const char *hip_name);
     /* The replacement for a function that the platform has given up; NULL for
      * other functions. The pointer is NULL if the platform gave up none. */
@@ -51,9 +49,9 @@ struct kpk_i_gpu {
 
     kpk_platform platform;
     const char *title; /* "HIP", "the CUDA driver" */
-    int version;       /* as the driver counts; 0 if it did not tell */
+    int version;       /* in the driver's encoding; 0: unknown */
     int major, minor;  /* the same, for messages */
-    const char *path;  /* the file it came from */
+    const char *path;  /* the library's file */
 };
 
 #endif

@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* kpk_capture_state of a stream; KPK_CAPTURE_NONE where the driver cannot tell.
- */
+/* The kpk_capture_state of a stream; KPK_CAPTURE_NONE if the driver has no
+ * query for it. */
 hipError_t kpk_i_capture_state(const kpk_instance *inst, void *stream,
                                int *out);
 

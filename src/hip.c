@@ -39,9 +39,9 @@ enum { LEAST_VERSION = 50000000 };
 typedef hipError_t get_proc_address(const char *, void **, int, uint64_t,
                                     void *);
 
-/* Where the functions are looked up. */
+/* The library in which functions are looked up. */
 struct source {
-    void *handle; /* of a library, or KPK_I_PROCESS */
+    void *handle; /* a library's, or KPK_I_PROCESS */
     get_proc_address *get_proc;
 };
 
@@ -106,7 +106,7 @@ static bool bind_functions(struct source *from, struct kpk_i_text *why)
     }
     hip.version = 0;
     if (hip.hipRuntimeGetVersion(&hip.version) != hipSuccess)
-        hip.version = 0; /* no reason to refuse it: it may be new enough */
+        hip.version = 0; /* unknown: accepted, may be new enough */
     hip.major = hip.version / 10000000;
     hip.minor = hip.version / 100000 % 100;
     if (hip.version && hip.version < LEAST_VERSION) {

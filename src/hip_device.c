@@ -1,4 +1,4 @@
-/* hip_device.c - HIP's devices: what they are, and which one is current
+/* hip_device.c - HIP's devices: their properties, and the current device
  *
  * HIP has two layouts of its property structure. From 6.0 on the header
  * renames hipGetDeviceProperties to ...R0600 at compile time while the plain

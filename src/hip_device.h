@@ -1,4 +1,4 @@
-/* hip_device.h - HIP's devices: what they are, and which one is current */
+/* hip_device.h - HIP's devices: their properties, and the current device */
 #ifndef KPK_HIP_DEVICE_H
 #define KPK_HIP_DEVICE_H
 

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A module's table of launch shapes, and where its columns are: see shape.c. */
+/* A module's table of launch shapes and its columns' indices: see shape.c. */
 enum { KPK_I_SHAPE_COLUMNS = 12 };
 struct kpk_i_shapes {
     const struct kpk_table *table; /* NULL if it has none */
@@ -24,7 +24,7 @@ struct kpk_i_slot { /* a module in an instance */
     kpk_fit fit;
     size_t rank;                     /* rank of the object's target */
     _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
-    kpk_i_rwlock held;               /* read by who keeps it loaded */
+    kpk_i_rwlock held;               /* read-locked: must stay loaded */
     kpk_kernel *kernels;             /* [module->nkernels] */
     struct kpk_i_shapes shapes;
 };
@@ -39,8 +39,8 @@ struct kpk_kernel {
     uint32_t unlisted_nbytes;  /* arguments' size, if the metadata lists none */
     uint32_t nshared_pointers; /* arguments that point to shared memory */
     _Atomic(hipFunction_t) function; /* NULL while not resolved */
-    /* of the table of launch shapes, a bit for each of the kernel's first 64
-     * rows: whether it is for the device */
+    /* a bit for each of the kernel's first 64 rows in the table of launch
+     * shapes: 1 if the row is for the device */
     uint64_t rows;
     size_t first_row;
 };
@@ -57,7 +57,7 @@ enum {
 
 struct kpk_i_block; /* see stream_memory.c */
 struct kpk_i_pool {
-    kpk_i_mutex lock; /* of all that follows */
+    kpk_i_mutex lock; /* of all members below */
     size_t used_nbytes, idle_nbytes;
     struct kpk_i_block *used[KPK_I_POOL_NBUCKETS];
     struct kpk_i_block *idle[KPK_I_POOL_NSIZES];
@@ -76,9 +76,10 @@ struct kpk_instance {
     struct kpk_i_pool pool; /* device memory of kpk_malloc_async() */
 };
 
-/* Makes the instance's device current for the calling thread and remembers
- * what was; leave() puts it back. If it cannot, the message says what is
- * current now; leave() returns `st`, or KPK_ERR_DRIVER if `st` is a success. */
+/* kpk_i_enter() makes the instance's device current for the calling thread and
+ * saves the one that was; kpk_i_leave() restores it and returns `st`. If it
+ * fails to, the message names the current device, and a KPK_OK in `st` becomes
+ * KPK_ERR_DRIVER. */
 kpk_status kpk_i_enter(const kpk_instance *inst, intptr_t *saved);
 kpk_status kpk_i_leave(const kpk_instance *inst, intptr_t saved, kpk_status st);
 

@@ -1,11 +1,10 @@
-/* kernel_get.c - a kernel of an instance is fetched, and what it tells
+/* kernel_get.c - gets an instance's kernels, and answers questions about them
  *
- * The first kpk_kernel_get() of a module loads it, the first of a kernel
- * resolves its function, both under the instance's lock.
+ * The first kpk_kernel_get() for a module loads the module; the first for a
+ * kernel resolves its function. Both happen under the instance's lock.
  *
- * kpk_kernels live as long as the instance. One whose module was unloaded is
- * refused, not followed; its function is found anew once the module is loaded
- * again.
+ * A kpk_kernel lives as long as the instance. While its module is unloaded it
+ * is refused; once the module is loaded again, its function is resolved again.
  */
 #include "kernel_get.h"
 #include "error.h"

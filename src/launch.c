@@ -218,8 +218,8 @@ static kpk_status no_list(const kpk_kernel *kernel)
                       (unsigned)kernel->unlisted_nbytes);
 }
 
-/* One pointer for each entry of the kernel's list, as HIP wants them: to the
- * caller's values, or to zeros for an entry that is padding. */
+/* Sets params[], as HIP expects it, to a pointer for each entry of the kernel's
+ * list: to the caller's value, or to zeros if the entry is padding. */
 kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
                                size_t nargs, void *params[KPK_MAX_ARGS])
 {
@@ -318,8 +318,8 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                  NULL);
 }
 
-/* Number and sizes of arguments were checked once and for all: a launcher's by
- * the compiler, the launcher's header by kpk_kernels_get(). */
+/* Does not check the number and sizes of arguments: the compiler has checked
+ * the launcher's call, and kpk_kernels_get() the launcher's header. */
 kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
                               const kpk_shape *shape, void *stream,
                               const void *const *args)
@@ -400,8 +400,8 @@ kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
     return KPK_OK;
 }
 
-/* HIP before 7.0 copies what the metadata lists, and nothing else, whatever
- * buffer it is given. */
+/* HIP before 7.0 copies only arguments that the metadata lists, however long
+ * the buffer is. */
 static kpk_status check_unlisted(const kpk_kernel *kernel)
 {
     const struct kpk_i_gpu *gpu = kernel->inst->gpu;

@@ -23,7 +23,7 @@ static kpk_status check_cooperative(const kpk_kernel *kernel,
                           kpk_kernel_name(kernel), kernel->inst->ordinal,
                           device->target);
     if (!kernel->inst->gpu->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
-        return KPK_OK; /* HIP itself will refuse what is too large */
+        return KPK_OK; /* HIP itself refuses too large a grid */
     st = kpk_i_occupancy(kernel, block, shape->shared_nbytes, &per_unit);
     if (st != KPK_OK)
         return st;
@@ -63,8 +63,8 @@ static hipError_t call_cooperative(const struct kpk_i_gpu *gpu,
         options->stream, params);
 }
 
-/* Takes threads where the other calls take blocks; their product is below
- * 2^32, as kpk_i_check_launch() has seen to. */
+/* HIP's call takes the grid in threads, not in blocks. kpk_i_check_launch() has
+ * checked that each dimension has below 2^32 threads. */
 static hipError_t call_ext(const struct kpk_i_gpu *gpu, hipFunction_t function,
                            const kpk_launch_options *options, void **params)
 {
@@ -152,7 +152,8 @@ static kpk_status check_clusters(const kpk_kernel *kernel,
     return KPK_OK;
 }
 
-/* KPK_LAUNCH_EARLY is a permission: without what it takes, it is nothing. */
+/* KPK_LAUNCH_EARLY is a permission: ignored if the kernel or the driver lacks
+ * support for it. */
 static bool may_begin_early(const kpk_kernel *kernel)
 {
     enum { CUDA_WITH_EARLY_IN_GRAPHS = 12030 };

@@ -1,8 +1,8 @@
 /* library.c - the files that may be a driver's library
  *
- * Files are tried from the newest number that a release may come to have down
- * to the oldest that is served: a release that is not known here yet is found,
- * and a machine keeps old ones beside the one that it uses.
+ * Files are tried from a number higher than today's newest release down to the
+ * oldest supported one. So a future release is found, and the newest of several
+ * installed ones is taken.
  */
 #include "library.h"
 #include "error.h"

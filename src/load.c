@@ -198,9 +198,9 @@ void kpk_i_let_go(struct kpk_i_slot *slot)
     kpk_i_read_unlock(&slot->held);
 }
 
-/* Kernels are cut off first: none can be launched from a module that goes. Who
- * holds it is waited for; nobody takes hold of it meanwhile, for the lock is
- * ours. A module that HIP does not let go stays loaded. */
+/* Clears the kernels' functions first, so that no new launch uses the module,
+ * then waits for its holders. The caller has the instance's lock, so it gets no
+ * new ones. A module that HIP fails to unload stays loaded. */
 static kpk_status unload_slot(const kpk_instance *inst, struct kpk_i_slot *slot)
 {
     hipModule_t loaded =

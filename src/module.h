@@ -8,8 +8,8 @@
 
 const char *kpk_i_string(const kpk_module *module, uint32_t offset);
 
-/* "argument 6", with the name where it is known: "argument 6 \"mul\"". `entry`
- * is where it stands in the list, `number` what the caller knows it by. */
+/* "argument 6", with its name if known: "argument 6 \"mul\"". `entry` is the
+ * argument's index in the list, `number` the caller's number of it. */
 enum { KPK_I_ARG_TEXT_NBYTES = 128 };
 const char *kpk_i_arg_text(const kpk_module *module,
                            const struct kpk_kernel_desc *desc, uint32_t entry,

@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A code object's bytes, decompressed if need be; refused unless they look
- * like what the target says: an AMDGPU ELF, a cubin or PTX. */
+/* A code object's bytes, decompressed if need be. Fails unless they have the
+ * target's format: an AMDGPU ELF, a cubin or PTX. */
 kpk_status kpk_i_object_image(const kpk_module *module, size_t object,
                               const unsigned char **out);
 

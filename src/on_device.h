@@ -7,9 +7,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Returns from the calling function: makes the device current, evaluates
- * `call`, which gives an error of the driver's function `name`, and puts back
- * what was current. The rest is the sentence of a failure. */
+/* Makes the device current, evaluates `call`, which returns the status of the
+ * driver's function `name`, restores the current device, and returns from the
+ * calling function. The other arguments are the message of a failure. */
 #define KPK_I_ON_DEVICE_AS(inst, name, call, ...)                              \
     do {                                                                       \
         intptr_t saved;                                                        \

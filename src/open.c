@@ -243,8 +243,8 @@ out:
     return st;
 }
 
-/* Whether one of the modules has code for the device. Those of another format
- * have none; open_on() tells of them. */
+/* Whether one of the modules has code for the device. A module of another
+ * format counts as one without; open_on() reports it. */
 static bool any_fits(const kpk_module *const *modules, size_t n,
                      const char *target)
 {
@@ -290,8 +290,8 @@ static kpk_status open_first(const kpk_module *const *modules, size_t n,
     return st;
 }
 
-/* Nothing fits the device that was asked for: one that would do is named.
- * CUDA's driver is left alone if the device is HIP's. */
+/* No module fits the requested device: adds to the message a device that one
+ * fits. Does not load CUDA's driver if the device is HIP's. */
 static void name_another(const kpk_module *const *modules, size_t n, int device)
 {
     struct kpk_i_failure why;

@@ -50,10 +50,10 @@ void kpk_i_read_unlock(kpk_i_rwlock *lock);
 void kpk_i_write_lock(kpk_i_rwlock *lock);
 void kpk_i_write_unlock(kpk_i_rwlock *lock);
 
-/* The first call calls; later and simultaneous ones wait for it. */
+/* The first caller runs `call`; simultaneous callers wait until it returns. */
 void kpk_i_run_once(kpk_i_once *once, void (*call)(void));
 
-/* Called in each child of fork(), where there is such a thing. */
+/* Has `in_child` called in each child of fork(); does nothing on Windows. */
 void kpk_i_at_fork(void (*in_child)(void));
 
 /* ---- libraries ----------------------------------------------------------- */
@@ -66,16 +66,16 @@ struct kpk_i_library {
      * NULL. */
     const char *const *folders;
     const char *root;   /* has a folder for each release; may be NULL */
-    const char *absent; /* says that it is in none of these places */
-    const char *advice; /* says what to do then */
+    const char *absent; /* message: it is in none of these places */
+    const char *advice; /* message: what to do about it */
 };
 extern const struct kpk_i_library kpk_i_hip_library;
 extern const struct kpk_i_library kpk_i_cuda_library;
 extern const struct kpk_i_library kpk_i_rccl_library;
 extern const struct kpk_i_library kpk_i_nccl_library;
 
-/* A file's name, behind its folder: libamdhip64.so.7, amdhip64_7.dll. Without a
- * number if that is below 0. */
+/* The folder and the file's name: libamdhip64.so.7, amdhip64_7.dll. A `number`
+ * below 0: the name without a number. */
 void kpk_i_library_name(const struct kpk_i_library *library, const char *folder,
                         int number, char *out, size_t nbytes);
 
@@ -86,7 +86,7 @@ typedef bool kpk_i_release(const struct kpk_i_library *library,
 bool kpk_i_each_release(const struct kpk_i_library *library,
                         kpk_i_release *call, void *what);
 
-/* The process as a whole: what the program links, and what was preloaded. */
+/* The process as a whole: the program, its libraries and preloaded ones. */
 #define KPK_I_PROCESS ((void *)0)
 
 /* The handle of a file, or NULL. A name without a folder is looked for where
@@ -94,7 +94,7 @@ bool kpk_i_each_release(const struct kpk_i_library *library,
 void *kpk_i_library_open(const char *name);
 /* Why the thread's last call failed; NULL if the system does not say. */
 const char *kpk_i_library_error(void);
-/* Whether it did because there is no such file. */
+/* Whether kpk_i_library_open() failed because there is no such file. */
 bool kpk_i_library_is_absent(const char *name, const char *error);
 void kpk_i_library_close(void *handle);
 
@@ -122,7 +122,7 @@ bool kpk_i_program_is_static(void);
  * call. */
 const char *kpk_i_secure_getenv(const char *name);
 
-/* Has fresh memory's pages come all at once, where the system can. */
+/* Maps all pages of fresh memory at once, where the system can. */
 void kpk_i_touch_pages(void *memory, size_t nbytes);
 
 #pragma GCC visibility pop

@@ -60,7 +60,7 @@ void kpk_i_at_fork(void (*in_child)(void))
     (void)pthread_atfork(NULL, NULL, in_child);
 }
 
-/* ---- where libraries are ------------------------------------------------- */
+/* ---- names and folders of libraries -------------------------------------- */
 
 /* The newest known is 8, of ROCm 10. */
 static const char *const hip_folders[] = {"/opt/rocm/lib/", NULL};
@@ -77,8 +77,8 @@ const struct kpk_i_library kpk_i_hip_library = {
               "hip-runtime-amd, or libamdhip64 in distributions), or set "
               "KPK_HIP_LIBRARY to the path of a libamdhip64.so"};
 
-/* A toolkit has a stub of that name, which may stand before the driver in the
- * loader's path. */
+/* Folders of the driver. CUDA's toolkit has a stub of the same name, which may
+ * come before the driver in the loader's path. */
 #if defined(__aarch64__)
 #define CUDA_FOLDER "/usr/lib/aarch64-linux-gnu/"
 #else
@@ -196,10 +196,10 @@ const char *kpk_i_file_with(const void *address)
     return info.dli_fname;
 }
 
-/* ---- what is loaded ------------------------------------------------------ */
+/* ---- libraries in the process -------------------------------------------- */
 
-/* libamdhip64.so.7, and libamdhip64-1f2e3d.so.7, as wheels of Python rename
- * it. */
+/* True for libamdhip64.so.7, and for libamdhip64-1f2e3d.so.7: Python's wheels
+ * rename libraries like this. */
 static bool has_stem(const char *name, const char *stem)
 {
     const char *slash = strrchr(name, '/');
@@ -234,7 +234,7 @@ static const char *own_name(const struct dl_phdr_info *info)
 
 struct mapped {
     const char *stem;
-    size_t skip; /* so many that have the name */
+    size_t skip; /* copies of the name to skip */
     char path[4096];
 };
 

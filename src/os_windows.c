@@ -4,7 +4,7 @@
  * folder is looked for beside the program and in the system's folder alone: the
  * current folder and PATH may be anybody's.
  */
-/* Locks, and functions that end with Ex2, as of Windows 8.1. */
+/* Windows 8.1, for its locks and its functions that end with Ex2. */
 #define _WIN32_WINNT 0x0603
 #include "os.h"
 
@@ -74,7 +74,7 @@ void kpk_i_at_fork(void (*in_child)(void))
     (void)in_child; /* Windows has no fork() */
 }
 
-/* ---- where libraries are ------------------------------------------------- */
+/* ---- names and folders of libraries -------------------------------------- */
 
 /* AMD's driver and HIP SDK put amdhip64_7.dll into the system's folder, HIP 5
  * and older amdhip64.dll. */
@@ -158,8 +158,8 @@ void *kpk_i_library_open(const char *name)
     if (!has_folder(name)) {
         module = LoadLibraryExW(path, NULL, LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
     } else {
-        /* Libraries that it needs are looked for beside it, too, for which its
-         * path must be a whole one. */
+        /* With an absolute path, the libraries that this one needs are also
+         * searched in its folder. */
         n = GetFullPathNameW(path, UTF16_MAX, whole, NULL);
         if (n > 0 && n < UTF16_MAX)
             module = LoadLibraryExW(whole, NULL,
@@ -207,8 +207,9 @@ void kpk_i_library_close(void *handle)
         (void)FreeLibrary(handle);
 }
 
-/* No program is linked with what a driver exports: whoever uses it has loaded
- * its library, which kpk_i_library_loaded() finds. */
+/* Programs do not link a driver's functions on Windows: a program that uses the
+ * driver has loaded its library, and kpk_i_library_loaded() finds the library.
+ */
 void *kpk_i_library_symbol(void *handle, const char *name)
 {
     FARPROC function;
@@ -240,7 +241,7 @@ static bool read_name(HMODULE module, char *out, size_t nbytes)
     return n > 0 && n < UTF16_MAX && utf16_to_utf8(path, out, nbytes);
 }
 
-/* A module's address may be another one's later, after FreeLibrary(). */
+/* After FreeLibrary() another module may get the same address. */
 const char *kpk_i_library_file(void *handle)
 {
     const char *name = NULL;
@@ -279,10 +280,10 @@ const char *kpk_i_file_with(const void *address)
     return module ? kpk_i_library_file(module) : NULL;
 }
 
-/* ---- what is loaded ------------------------------------------------------ */
+/* ---- libraries in the process -------------------------------------------- */
 
-/* amdhip64.dll, amdhip64_7.dll, and amdhip64-1f2e3d.dll, as wheels of Python
- * rename it; Windows takes small and large letters for the same. */
+/* True for amdhip64.dll, amdhip64_7.dll, and amdhip64-1f2e3d.dll: Python's
+ * wheels rename libraries like this. Windows ignores the case of letters. */
 static bool has_stem(const char *path, const char *stem)
 {
     const char *slash = strrchr(path, '\\');
@@ -308,7 +309,7 @@ void *kpk_i_library_loaded(const struct kpk_i_library *library, size_t i)
         if (!read_name(modules[m], name, sizeof(name)) ||
             !has_stem(name, library->stem) || i-- > 0)
             continue;
-        /* One more who uses it. */
+        /* Adds a reference, which the caller closes. */
         return GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
                                   (const WCHAR *)modules[m], &held)
                    ? held

@@ -1,7 +1,7 @@
-/* party.c - processes that agree, by what the caller carries between them
+/* party.c - processes that agree, by the caller's gather between them
  *
- * Who fails says so in its record and goes on with the gathers: all members
- * make the same ones, and all end with an error.
+ * A member that fails sets its record's status and takes part in the remaining
+ * gathers, so all members make the same gathers, and all return an error.
  */
 #include "internal.h"
 
@@ -10,7 +10,7 @@
 /* In front of a member's bytes. */
 struct record {
     int32_t status;
-    uint32_t nbytes; /* of all that follows */
+    uint32_t nbytes; /* of the data behind the record */
 };
 
 /* Records of all members, each `each` bytes long. */
@@ -54,7 +54,7 @@ static kpk_status read_all(const struct kpk_i_party *party, const char *records,
     return KPK_OK;
 }
 
-/* The status with which all members end: that of the first which failed. */
+/* The status that all members return: the first failed member's. */
 static kpk_status first_failure(const struct kpk_i_party *party,
                                 const char *records, size_t nbytes,
                                 kpk_status own)
@@ -81,7 +81,7 @@ kpk_status kpk_i_party_meet(const struct kpk_i_party *party, kpk_status own,
     char *of_own;
     kpk_status st;
 
-    if (!records) /* nor could the others be told */
+    if (!records) /* the other members get no record, either */
         return kpk_i_fail(KPK_ERR_NOMEM, "no memory to meet %lu ranks",
                           (unsigned long)party->members);
     of_own = records + party->members * each;
@@ -92,7 +92,7 @@ kpk_status kpk_i_party_meet(const struct kpk_i_party *party, kpk_status own,
         st = gather(party, of_own, records, each);
         if (st == KPK_OK)
             st = read_all(party, records, nbytes, what, all);
-    } else { /* the sentence is of what failed first */
+    } else { /* the message stays the own failure's */
         st = own;
         if (party->gather(party->caller, of_own, records, each) == 0)
             st = first_failure(party, records, nbytes, own);

@@ -8,8 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Finds a driver unless that is done. A failure is tried again at the next
- * call. */
+/* Finds a driver unless one has been found. After a failure, the next call
+ * tries again. */
 kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void));
 
 /* Puts what a library's symbol is into a slot for a function pointer. */

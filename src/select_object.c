@@ -81,7 +81,7 @@ static bool take_feature(const char **at, struct feature *out)
     return **at == '\0' || **at == ':';
 }
 
-/* One of NVIDIA's; if not, what follows begins without features. */
+/* Parses a target of NVIDIA; otherwise returns false with no features set. */
 static bool parse_sm(const char *text, struct target *out)
 {
     out->nfeatures = 0;
@@ -113,8 +113,8 @@ static bool parse(const char *text, struct target *out)
     return *at == '\0';
 }
 
-/* The same as HIP reports it: what is not of that form, or is too much, is
- * something that no code object names yet, and is passed over. */
+/* Parses a target as HIP reports it. Unknown or excess features are skipped,
+ * because no code object names them yet. */
 static void parse_reported(const char *text, struct target *out)
 {
     const char *at = text;
@@ -338,7 +338,7 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
         *wider ? " or with " : "", wider, *wider ? " in it" : "");
 }
 
-/* Among objects that fit alike, the one that says more of the device. */
+/* Orders objects with the same fit: a more specific target ranks higher. */
 static size_t rank(const struct target *object)
 {
     return object->sm.number ? kpk_i_sm_rank(&object->sm) : object->nfeatures;

@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* kpk_select() for a target ID that HIP reports, which is never refused: what
- * is not understood of it is a feature that no code object names. */
+/* kpk_select() for a target ID that HIP reports. Never refuses the ID: an
+ * unknown part is a feature that no code object names. */
 kpk_status kpk_i_select_reported(const kpk_module *module, const char *target,
                                  kpk_selection *out);
 

@@ -1,4 +1,4 @@
-/* shape.c - launch shapes: what a table beside a module recommends */
+/* shape.c - launch shapes, recommended by a table beside a module */
 #include "shape.h"
 #include "error.h"
 #include "instance.h"
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* The named columns of a shape table, with what a missing one stands for. */
+/* The columns of a shape table, and the values if one is missing. */
 enum {
     BLOCK_X,
     BLOCK_Y,
@@ -36,7 +36,7 @@ static const struct {
     [GRID_Y_EACH] = {"grid_y_each", 0}, /* 0: the grid has one row */
     [SHARED_NBYTES] = {"shared_nbytes", 0},
     [MIN_N] = {"min_n", 0},
-    [N_MULTIPLE] = {"n_multiple", 1}, /* for n that it divides alone */
+    [N_MULTIPLE] = {"n_multiple", 1}, /* row is only for its multiples */
     [MIN_COLUMNS] = {"min_columns", 0},
     [MAX_COLUMNS] = {"max_columns", INT64_MAX},
     [GRID_X_LOOPS] = {"grid_x_loops", 0}, /* 1: a smaller grid will do */
@@ -97,7 +97,7 @@ struct extent {
     uint64_t n;    /* to be covered */
     int64_t each;  /* part of n per block; 0: all of n */
     uint32_t most; /* blocks that every release of HIP launches */
-    bool loops;    /* the kernel goes on where the grid ends */
+    bool loops;    /* the kernel loops if the grid is smaller */
 };
 
 /* Enough blocks to cover n, at least one; HIP launches fewer than 2^32 threads

@@ -24,10 +24,10 @@ struct kpk_i_block {
     void *ptr;
     size_t nbytes;    /* the class's */
     size_t size;      /* its number */
-    hipEvent_t event; /* recorded when it was freed last; NULL: has passed */
+    hipEvent_t event; /* recorded at the last free; NULL: has passed */
     bool in_order;    /* `stream` runs later work after that event */
-    void *stream;     /* where it was freed last */
-    unsigned thread;  /* likewise, of KPK_STREAM_PER_THREAD; else 0 */
+    void *stream;     /* of the last free */
+    unsigned thread;  /* its thread for KPK_STREAM_PER_THREAD; else 0 */
 };
 
 void kpk_i_pool_make(struct kpk_i_pool *pool)
@@ -347,7 +347,7 @@ static kpk_status locked(kpk_instance *inst, enum work work, size_t nbytes,
     st = kpk_i_leave(inst, saved, st);
     if (block && st == KPK_OK)
         *ptr = block->ptr;
-    else if (block) /* the current device did not come back */
+    else if (block) /* the current device could not be restored */
         untake(inst, find_used(inst, block->ptr));
     kpk_i_unlock(&inst->pool.lock);
     return st;
@@ -404,8 +404,8 @@ void kpk_i_pool_forget(kpk_instance *inst, const void *stream)
     kpk_i_unlock(&inst->pool.lock);
 }
 
-/* All blocks of a list; the first failure is told, and the others are freed
- * nevertheless. */
+/* Frees all blocks of a list, even after a failure. Reports the first failure.
+ */
 static kpk_status free_list(const kpk_instance *inst, struct kpk_i_block *list,
                             bool is_entered, kpk_status st)
 {

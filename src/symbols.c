@@ -100,8 +100,8 @@ static bool ends_with(const char *text, const char *end)
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
-/* Kernels are told by the module's own list; what else is a global object and
- * no kernel's descriptor is a variable. */
+/* Kernels are the symbols in the module's list. Variables are the other global
+ * objects, except kernel descriptors. */
 static bool describe(const kpk_module *module, const unsigned char *at,
                      const struct elf *names, kpk_symbol *out)
 {

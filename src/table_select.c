@@ -132,8 +132,8 @@ static int order_of(const struct question *q, size_t code)
     }
 }
 
-/* How many values are less than the condition's, or, with `equal_too`, not
- * greater. */
+/* How many values are less than the condition's value or, with `equal_too`,
+ * less or equal. */
 static size_t values_below(const struct question *q, bool equal_too)
 {
     size_t low = 0, high = nvalues(q);
@@ -150,7 +150,7 @@ static size_t values_below(const struct question *q, bool equal_too)
     return low;
 }
 
-/* Values stand in order: those in a range are found without asking all. */
+/* Finds the values in the condition's range by bisection; values are sorted. */
 static bool find_range(const struct question *q, struct spans *out)
 {
     const kpk_condition *c = q->condition;

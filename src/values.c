@@ -151,7 +151,7 @@ static kpk_status no_value(const kpk_kernel *kernel, uint32_t entry,
         value->number, value->begin, value->end - 1);
 }
 
-/* Does a value belong to an entry: all of it, or a part of a struct? */
+/* Whether a value is a whole entry, or a part of an entry that is a struct. */
 static bool belongs(const struct kpk_arg_desc *arg, const struct placed *value)
 {
     const size_t end = (size_t)arg->offset + arg->size;
@@ -162,12 +162,12 @@ static bool belongs(const struct kpk_arg_desc *arg, const struct placed *value)
            value->begin >= arg->offset && value->end <= end;
 }
 
-/* Entries ascend (the build refuses others) and values do, so they are walked
- * side by side. */
+/* Entries ascend by offset (the build refuses others), and so do values, so one
+ * pass matches them. */
 struct walk {
     const kpk_kernel *kernel;
-    uint32_t entry; /* the next that is without a value */
-    uint32_t large; /* the struct that the last value was in, or none */
+    uint32_t entry; /* the next entry without a value */
+    uint32_t large; /* the struct that the last value was a part of, or none */
 };
 
 static kpk_status match_value(struct walk *w, const struct placed *value)

@@ -120,7 +120,7 @@ finish() {
     exit
 }
 
-need_nvcc() { # what cannot run without
+need_nvcc() { # the rest of the sentence that begins "there is no nvcc: "
     nvcc=
     for candidate in "${NVCC:-}" /usr/local/cuda/bin/nvcc nvcc \
         "${XDG_DATA_HOME:-${HOME:-/root}/.local/share}"/kpack/cuda/nvidia/*/bin/nvcc; do

@@ -7,14 +7,14 @@
 LINT := $(B)/lint
 LINT_C := $(sort $(shell find src gen tests -name '*.c'))
 LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name '*.h' -o -name '*.hip'))
-# Scripts are files without an extension that say so.
+# Scripts are *.sh and files without an extension that begin with #!/bin/sh.
 LINT_SH := $(sort $(shell find .ci gen src tests -name '*.sh' -o -type f ! -name '*.*' -exec grep -l -m1 '^\#!/bin/sh' {} +))
 # Examples and a benchmark include what their own builds make, src/ggml and its
 # tests a llama.cpp's headers; constants.c is for GPUs, *_windows.c for Windows.
 LINT_TIDY := $(filter-out src/ggml/% tests/ggml/fused.c tests/ggml/graphs.c tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
   gen/make/constants.c %_windows.c,$(LINT_C))
 
-# Headers that sources include and builds make.
+# Generated headers that sources include.
 LINT_MADE = $(PACK_HEADER) $(B)/include/kpack/$(PACK)/attention_plan.h \
   $(WAYS_B)/include/kpack/ways.h $(ASM_B)/include/kpack/hand.h
 

@@ -75,23 +75,22 @@ FULL_SCRIPTS := tests/build/uniform.sh
 SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh)) tests/sim/thunk/amd.sh
 SCRIPT_TESTS := $(filter-out $(if $(FULL),,$(FULL_SCRIPTS)),$(SCRIPT_TESTS))
 
-# Tests use the machine's GPU where there is one, else the simulated ones.
+# Tests use the machine's GPU if there is one, else the simulated ones.
 GPU := $(wildcard /dev/kfd)
 ON_GPU = $(if $(GPU),,$(call on_simulated,$(DEVICES)))
 on_simulated = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(1)
 
-# Makes that this one starts apart set their number of jobs themselves, and take
-# no jobs from this one.
+# Runs make with its own number of jobs, apart from this make's job server.
 without_jobs = env -u MAKEFLAGS -u MAKELEVEL
-# Packs beside the main one are built by a make of their own, with the generator
-# and the runtime's objects of this one.
+# Each pack beside the main one is built by a separate make, with this build's
+# generator and runtime objects.
 pack_make = $(without_jobs) $(MAKE) --no-print-directory KPACK_GEN=$(B)/kpack-gen \
   LIB_OBJECTS='$(LIB_OBJECTS)' COMPRESS=none EMBED=xxd IMPORT= MODULES= \
   $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
 # Scripts start makes, too.
 own_make = $(without_jobs) CC='$(CC)' MAKE='$(MAKE)'
 
-# Older sanitizers do not find their place at every random address.
+# Older sanitizers fail with some random address layouts.
 san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
 # Memory of the simulated GPU is raced for as its kernels like: KPK_SIM_RACES=1
 # judges those.

@@ -37,7 +37,7 @@ static bool run(struct bytes content, const struct bytes *prefix,
         (void)ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
         (void)ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog,
                                      window_log(all));
-        /* The runtime does not hash what it has decoded. */
+        /* The checksum replaces a hash of the content by the runtime. */
         (void)ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
         if (prefix)
             n = ZSTD_CCtx_refPrefix(context, prefix->data, prefix->nbytes);

@@ -98,8 +98,8 @@ static bool read_input(struct input *in, const char *word)
 
 /* ---- the dictionary ------------------------------------------------------ */
 
-/* Every so many bytes of every file a sample, so that a large pack takes no
- * longer to learn from than a small one. */
+/* Takes samples at a fixed distance in all files. The distance grows with the
+ * pack, so that training takes no longer for a large pack. */
 static size_t take_samples(const struct pack *pack, unsigned char *samples,
                            size_t *sizes, size_t most)
 {
@@ -277,7 +277,7 @@ static bool write_object(const struct pack *pack, const struct input *in,
     return ok;
 }
 
-/* One module: inputs[first] and those behind it of the same name. */
+/* Compresses one module: n inputs of the same name, from inputs[first] on. */
 static bool compress_module(const struct pack *pack, size_t first, size_t n)
 {
     const struct input *inputs = pack->inputs + first;
@@ -309,7 +309,7 @@ static size_t same_module(const struct pack *pack, size_t first)
     return n;
 }
 
-/* A thread takes one module after the other. */
+/* A thread: compresses one module after the other. */
 static void *work(void *argument)
 {
     struct pack *pack = argument;

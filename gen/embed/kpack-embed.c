@@ -42,7 +42,7 @@ static const char *text_at(const char *head, size_t nbytes, uint32_t at)
     return at < nbytes && memchr(head + at, 0, nbytes - at) ? head + at : NULL;
 }
 
-/* The name that a head gives. */
+/* Reads the symbol's name in a head. */
 static bool read_symbol(const char *path, char out[BLOB_SYMBOL_MAX])
 {
     char bytes[4096];
@@ -77,7 +77,8 @@ static bool add_size(const char *path, unsigned long long *nbytes)
     return true;
 }
 
-/* Lines of hex become lines of a string literal; how many bytes that was. */
+/* Turns lines of hex from standard input into lines of a string literal.
+ * Returns the number of bytes. */
 static unsigned long long write_hex(FILE *f)
 {
     char line[2 * LINE_MAX_NBYTES + 3], text[4 * LINE_MAX_NBYTES + 4];

@@ -229,13 +229,13 @@ KPACK_NAMES := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)))
 KPACK_VALID := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)) \
   $(addprefix $(call KPACK_FIELD,1,$(r)),$(call KPACK_SUFFIXES,$(r))))
 KPACK_IS_NVIDIA = $(shell echo $(1) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?')
-# $(call KPACK_NO_TARGETS,WORDS): those that are no targets
+# $(call KPACK_NO_TARGETS,WORDS): the words that are no targets
 KPACK_NO_TARGETS = $(strip $(filter-out $(KPACK_VALID) $(KPACK_WIDE) sm_% compute_%,$(1)) \
   $(foreach a,$(filter sm_% compute_%,$(1)),$(if $(call KPACK_IS_NVIDIA,$(a)),,$(a))))
 KPACK_BAD_ARCHS := $(call KPACK_NO_TARGETS,$(KPACK_ASKED_ARCHS))
 ifneq ($(KPACK_BAD_ARCHS),)
-# What is meant: the same with other commas and letters; else for each wrong
-# target the settings of its processor, or names that begin alike, or all names.
+# Suggestions for wrong targets: the same words in lower case and without commas;
+# else for each the settings of its processor, similar names, or all names.
 KPACK_LIKELY := $(shell echo $(call KPACK_QUOTE,$(KPACK_ASKED_ARCHS)) | tr 'A-Z,;' 'a-z  ')
 KPACK_ALIKE = $(if $(filter %-generic,$(1)),$(filter %-generic,$(KPACK_NAMES)),\
   $(filter $(shell echo $(call KPACK_QUOTE,$(1)) | sed 's/.$$//')%,$(KPACK_NAMES)))
@@ -355,9 +355,9 @@ PACK_HSACOS := $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_MODULES:%=$(KPACK_B)/hsaco
 PACK_CUBINS := $(foreach a,$(KPACK_NV_ARCHS),$(foreach m,$(KPACK_MODULES),$(call KPACK_OBJECT,$(a),$(m))))
 PACK_EMBEDS := $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(KPACK_B)/embed/$(a)/%.c))
 
-# A module's source, and the CSV file beside it that is its table; second names
-# of kernels and what types are called on the host, beside all sources. A stamp
-# for each tells when such a file goes.
+# A module's source and the CSV file beside it, its table; files for all sources
+# with second names of kernels and with host types. Each such file has a stamp,
+# which changes when the file is removed.
 KPACK_IS_SOURCE_OF = $(filter $(1),$(basename $(notdir $(2))))
 KPACK_SOURCE_OF = $(or $(foreach s,$(KPACK_SOURCES),$(if $(call KPACK_IS_SOURCE_OF,$(1),$(s)),$(s))),\
   $(KPACK_KERNELS)/$(1).hip)
@@ -550,15 +550,16 @@ endif
 # ---- code objects to C -----------------------------------------------------
 
 # One run of kpack-gen reads all code objects of a module, and its source's IR
-# with debug metadata (the source once more, in a tenth of the time of compiling
-# it for one target), and writes its tables, what stands before each code object
-# in a program (struct kpk_blob), and its typed launchers. Files that would not
-# change keep their time, so that a change within a kernel compiles no program
-# again. A module without a source has launchers, too, which say so; so has one
-# for NVIDIA alone whose source nvcc takes and clang does not.
+# with debug metadata; the IR takes a tenth of the time of compiling for a target.
+# It writes the module's tables, the head of each code object (struct kpk_blob),
+# and typed launchers. Unchanged files keep their time, so that a change within a
+# kernel compiles no program again. The launchers of a module without a source say
+# that it has none. A source for NVIDIA alone that clang cannot compile counts as
+# none.
 KPACK_FIRST_ARCH := $(firstword $(KPACK_TARGETS_OF_PACK))
 KPACK_IR_OF = $(if $(PREBUILT),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
-# IR is of the first target, AMD's if the pack has any. NVIDIA's is a number: 90a.
+# The IR is compiled for the first target, one of AMD's if there is any. For
+# NVIDIA the target is a number such as 90a.
 KPACK_FIRST_SM = $(patsubst compute_%,%,$(patsubst sm_%,%,$(if $(filter sm_%,$(KPACK_FIRST_ARCH)),\
   $(call KPACK_NVCC_ARCH,$(KPACK_FIRST_ARCH)),$(KPACK_FIRST_ARCH))))
 KPACK_IR_FLAGS_AMD = $(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) $(HIPFLAGS_$(1)) $(KPACK_DEVICE_FLAGS) \
@@ -566,7 +567,8 @@ KPACK_IR_FLAGS_AMD = $(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) $(HIPFLAGS_$(
 KPACK_IR_FLAGS_NVIDIA = $(KPACK_CUDA_FLAGS) $(call KPACK_DEFINES,$(HIPFLAGS_$(1))) $(call KPACK_CUDA_TARGET,$(KPACK_FIRST_SM))
 KPACK_IR_FLAGS = $(if $(KPACK_AMD_ARCHS),$(KPACK_IR_FLAGS_AMD),$(KPACK_IR_FLAGS_NVIDIA)) \
   -w -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes
-# What follows the command for NVIDIA, which may fail: then there is no IR.
+# The end of NVIDIA's command. If the command fails, there is no IR, and a note
+# says why.
 KPACK_IR_OTHERWISE = 2>'$(@:.made=.said)' || { rm -f '$(@:.made=.ll)'; \
   echo "kpack: module $(1) has no typed launchers and names no arguments, because $(notdir $(KPACK_DEVICE_CXX)) does not compile it for $(KPACK_FIRST_ARCH): $$(grep -m 1 error: '$(@:.made=.said)')"; }; \
   rm -f '$(@:.made=.said)'
@@ -574,21 +576,21 @@ KPACK_IR_COMPILER = $(if $(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $(KPACK_DEV
 # $(call KPACK_IR,MODULE) writes the IR beside the rule's target.
 KPACK_IR = $(KPACK_IR_COMPILER) $(KPACK_IR_FLAGS) -o '$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)) \
   $(if $(KPACK_AMD_ARCHS),,$(KPACK_IR_OTHERWISE))
-# The generator's argument for it, if there is IR.
+# The generator's argument for the IR, if there is any.
 KPACK_IR_ARGUMENT = $(if $(KPACK_AMD_ARCHS),'ir=$(@:.made=.ll)',$$(test ! -e '$(@:.made=.ll)' || echo 'ir=$(@:.made=.ll)'))
 
 KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
 KPACK_OBJECTS_OF = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_OBJECT,$(a),$(1)))
 KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/include/kpack/$(PACK)/$(1).h \
   $(KPACK_B)/rust/$(PACK)/$(1).rs $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_B)/blob/$(a)/$(1).head)
-# Forces a rule if one of its files is missing.
+# Forces a rule if one of its outputs is missing.
 KPACK_UNLESS_THERE = $(if $(filter-out $(wildcard $(1)),$(1)),KPACK_FORCE)
 
-# What a module's tables are made of.
+# Prerequisites of a module's tables.
 KPACK_MADE_FROM = $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call KPACK_CSV_OF,$(1)) $(call KPACK_CSV_STAMP,$(1)) \
   $(KPACK_ALIASES) $(KPACK_ALIASES_STAMP) $(KPACK_TYPES) $(KPACK_TYPES_STAMP) $(KPACK_TAKEN) \
   $(KPACK_GEN) $(KPACK_B)/stamp/pack
-# The same as the generator's arguments, before that for the IR and after it.
+# The generator's arguments for these files: before and after that for the IR.
 KPACK_OBJECT_ARGUMENTS = $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
   $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)')
 KPACK_NAME_ARGUMENTS := $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')
@@ -618,9 +620,9 @@ $(KPACK_B)/gen/pack.made: $(KPACK_MODULES:%=$(KPACK_B)/gen/%.kernels) $(KPACK_GE
 $(KPACK_MADE): $(KPACK_B)/gen/pack.made ;
 endif
 
-# $(call KPACK_STORED,TARGET/MODULE): files to embed for a code object, head, then
-# bytes. Compressed, the whole pack is made at once, with a dictionary: each code
-# object is worth what it has in common with the others.
+# $(call KPACK_STORED,TARGET/MODULE): files to embed for a code object: the head,
+# then the bytes. The whole pack is compressed at once, with a dictionary made of
+# all code objects.
 ifeq ($(KPACK_COMPRESSION),zstd)
 KPACK_STORED = $(KPACK_B)/zstd/$(1).head $(KPACK_B)/zstd/$(1).zst
 KPACK_COMPRESSED := dictionary $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(call KPACK_ESC,$(a))/%))
@@ -641,8 +643,8 @@ KPACK_INCBIN = incbin$(if $(KPACK_WINDOWS),-coff,$(if $(KPACK_LARGE_DATA),-large
 KPACK_EMBED_HOW = $(if $(filter xxd,$(KPACK_EMBEDDING)),xxd,$(KPACK_INCBIN))
 
 # $(call KPACK_EMBED_RULES,TARGET/MODULE,MEMBER): C and object. One object per
-# module and target: a linker takes what is named. Members of an archive have no
-# folders, hence the prefix that no file of src/ has.
+# module and target: a linker takes only named members. Members of an archive have
+# no folders, hence the prefix that no file of src/ has.
 define KPACK_EMBED_RULES
 $(KPACK_B)/embed/$(call KPACK_ESC,$(1)).c: $(call KPACK_ESC,$(call KPACK_STORED,$(1))) $(KPACK_EMBED_TOOL) $(KPACK_B)/stamp/embed
 	@mkdir -p '$$(@D)'
@@ -655,8 +657,8 @@ endef
 
 # ---- tables and objects ----------------------------------------------------
 
-# Windows' object files have no visibility: a program or library of it exports
-# what it says.
+# Object files of Windows have no symbol visibility: programs and libraries list
+# their exports.
 KPACK_WINDOWS := $(or $(findstring mingw,$(CC)),$(findstring windows,$(CC)))
 # CC=aarch64-linux-gnu-gcc compiles for another machine. Its ar is beside it.
 KPACK_CROSS := $(patsubst %gcc,%,$(filter %-gcc,$(lastword $(CC))))
@@ -741,7 +743,7 @@ $(KPACK_IMPORT_DIR)/kinds.mk: $(if $(MAKE_RESTARTS),,$(KPACK_GEN) $(KPACK_B)/sta
 	@$(KPACK_GEN) import $(PACK) $(KPACK_IMPORT_DIR) $(call KPACK_QUOTE,$(IMPORT)) || \
 	  { mkdir -p $(@D); echo 'KPACK_IMPORT_REFUSED := 1' >$@; }
 -include $(KPACK_IMPORT_DIR)/kinds.mk
-# Make would complain that kinds.mk is not there, where nothing is written.
+# Without this error make would complain that kinds.mk is missing.
 ifdef KPACK_IMPORT_REFUSED
 $(shell rm -f $(KPACK_IMPORT_DIR)/kinds.mk)
 $(error IMPORT=$(IMPORT) is refused)
@@ -771,7 +773,7 @@ $(PACK_HEADER) $(PACK_LAUNCHERS): $(KPACK_IMPORT_DIR)/kinds.mk
 	@cp $(KPACK_IMPORT_DIR)/$(@F) $@
 endif
 
-# ---- the archive of a project of its own ------------------------------------
+# ---- the archive of another project ------------------------------------------
 
 ifndef KPACK_ROOT
 PACK_ARCHIVE := $(KPACK_B)/lib$(PACK).a

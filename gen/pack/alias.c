@@ -74,7 +74,8 @@ size_t alias_of(const struct csv *table, const char *module, const char *name,
     return row;
 }
 
-/* The hosts of the type words in a name, two at most; how many there are. */
+/* Finds up to two type words in a name, sets hosts[] to their host types and
+ * returns their number. */
 static size_t types_in(const char *name, const char *hosts[2])
 {
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* build.c - what a module is made of: the words of `kpack-gen module` */
+/* build.c - reads a module's inputs: the words of `kpack-gen module` */
 #include "pack/build.h"
 
 #include <inttypes.h>

@@ -17,7 +17,7 @@ struct config_table {
     struct csv *csv; /* the table's text lies here */
     char *name;      /* the file's name less folder and ".csv" */
     size_t kernel_column, target_column; /* csv->ncolumns if there is none */
-    size_t *columns;                     /* in csv, of the table's */
+    size_t *columns;                     /* of csv, for each column of table */
     struct pack_table table;
 };
 
@@ -31,13 +31,13 @@ struct config_table *config_table_read(const char *path,
 void config_table_free(struct config_table *table);
 
 /*
- * config_column_type() finds the type of a file's column: that of its first
- * cell, where a later cell may make integers into floats and nothing else.
+ * config_column_type() finds the type of a file's column: the type of its first
+ * cell, or float if that is integer and a later cell is a float.
  *
- *   empty_is_zero  whether an empty cell goes with any type
- *   known          false if no cell tells; the type is string then
+ *   empty_is_zero  whether an empty cell fits any type
+ *   known          false if all cells are empty; the type is string then
  *
- * False if cells contradict, with `FILE:LINE: what` in error.
+ * False if cells have conflicting types, with `FILE:LINE: what` in error.
  */
 bool config_column_type(const struct csv *csv, size_t column,
                         bool empty_is_zero, enum kpk_cell_type *type,

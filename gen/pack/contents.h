@@ -2,8 +2,8 @@
  * object, configuration table
  *
  * A build fills it from a module's code objects and the CSV files beside its
- * source (build.c), an import from a tree of them (import_parts.c). One writer
- * makes C of either (write/part.h).
+ * source (build.c), an import from a tree of code objects and CSV files
+ * (import_parts.c). One writer turns it into C (write/part.h).
  */
 #ifndef KPK_GEN_CONTENTS_H
 #define KPK_GEN_CONTENTS_H
@@ -23,7 +23,7 @@ struct pack_object {
 struct pack_column {
     const char *name;
     enum kpk_cell_type type;
-    bool known; /* false while no cell has told the type */
+    bool known; /* false until a cell determines the type */
 };
 
 struct pack_row {
@@ -47,8 +47,8 @@ struct pack_table {
 struct pack_module {
     const char *name;
     const struct pack_object *const *objects; /* [nobjects], by target */
-    size_t nobjects;                          /* 0: it has tables alone */
-    const struct codeobj *reference;          /* NULL then */
+    size_t nobjects;                          /* 0: it has only tables */
+    const struct codeobj *reference;          /* NULL if it has only tables */
     const struct pack_table *const *tables;   /* [ntables], by name */
     size_t ntables;
 };
@@ -56,7 +56,7 @@ struct pack_module {
 /* A part becomes a C file and a member of the archive. */
 struct pack_part {
     const char *pack;
-    const char *name; /* a module's of a built pack, a kind's of an import */
+    const char *name; /* of a module, or of an import's kind */
     struct pack_module *modules;
     size_t nmodules;
     bool imported; /* modules are an array, and code objects lie in one file */

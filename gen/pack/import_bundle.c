@@ -40,7 +40,7 @@ static size_t add_bundle(struct import_found *f, const unsigned char *data,
     return bundle.message ? 0 : bundle.extent;
 }
 
-/* The label of an image. PTX for sm_90 is compute_90's. */
+/* The target of an image; PTX labelled sm_90 has target compute_90. */
 static const char *label_of(const struct offload_image *image)
 {
     const char *number =

@@ -74,7 +74,7 @@ static bool is_archive(const char *file, const unsigned char *data,
     return kpak_is(data, nbytes) || (dot && strcmp(dot, ".kpack") == 0);
 }
 
-/* Comments may stand in front of PTX, but not as many as this. */
+/* How much is read to recognize a file; comments before PTX are shorter. */
 enum { START_NBYTES = 1 << 20 };
 
 /* A tree may hold large files without code, so only their beginnings are

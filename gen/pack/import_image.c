@@ -1,4 +1,4 @@
-/* import_image.c - one code object of a file joins the import, or is refused */
+/* import_image.c - adds one code object to the import, or refuses it */
 #include "pack/import_image.h"
 
 #include <string.h>
@@ -7,8 +7,9 @@
 #include "read/codeobj_read.h"
 #include "util/alloc_or_exit.h"
 
-/* A label may leave features out, but not name other ones. A cubin that does
- * not tell its suffix takes the label's: sm_90a. */
+/* Whether a label fits the code object. It may omit features, but not name
+ * other ones. A cubin that does not record its suffix takes the label's:
+ * sm_90a. */
 static bool label_fits(const char *label, struct codeobj *co)
 {
     const size_t n = strlen(label);

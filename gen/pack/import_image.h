@@ -1,4 +1,4 @@
-/* import_image.h - one code object of a file joins the import */
+/* import_image.h - adds one code object of a file to the import */
 #ifndef KPK_GEN_IMPORT_IMAGE_H
 #define KPK_GEN_IMPORT_IMAGE_H
 
@@ -12,16 +12,16 @@ struct import_found {
     const char *what; /* "" or where in the file, for messages */
 };
 
-/* Takes what should be a code object for a target; "" for any target. */
+/* Adds data that should be a code object for `target`; "" stands for any. */
 void import_image(const struct import_found *f, const unsigned char *data,
                   size_t nbytes, const char *target);
 
-/* A known format that is not read. */
+/* A file format that the import knows but does not read. */
 struct import_foreign {
     const char *magic;
     size_t nbytes;
-    bool holds_code; /* for GPUs: refused whatever the file's name is */
-    bool of_host;    /* a static archive, which a tree of AMD's may have */
+    bool holds_code; /* has GPU code: refused, whatever the file's name is */
+    bool of_host;    /* a static archive, which AMD's trees may contain */
     const char *message;
 };
 

@@ -34,8 +34,8 @@ struct search {
     const char *outside; /* the first path that leads out of the tree */
 };
 
-/* Reads an archive that the walk did not come by: in a folder whose name
- * begins with a dot, or under a name that does not say what it is. */
+/* Reads an archive that the walk over the tree has skipped, because the
+ * folder's name begins with a dot or the file has another extension. */
 static void read_archive(struct import *in, const char *real)
 {
     const struct import_place place = {

@@ -1,10 +1,10 @@
-/* import_modules.h - modules of the code objects in a tree */
+/* import_modules.h - groups the code objects of a tree into modules */
 #ifndef KPK_GEN_IMPORT_MODULES_H
 #define KPK_GEN_IMPORT_MODULES_H
 
 #include "pack/imported.h"
 
-/* Makes modules of the objects, and sorts the objects by module. */
+/* Groups the objects into modules, and sorts the objects by module. */
 void import_modules(struct import *in);
 
 #endif

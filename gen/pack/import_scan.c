@@ -1,4 +1,4 @@
-/* import_scan.c - finds the files of a tree and what their places say */
+/* import_scan.c - finds a tree's files, and parses their paths */
 #include "pack/import_scan.h"
 
 #include <dirent.h>
@@ -112,8 +112,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "gfx" and what no folder of kernels would be called by chance, or a target of
- * NVIDIA's. */
+/* Whether a name looks like a target: "gfx" and a digit, or a target of NVIDIA.
+ */
 static bool looks_like_target(const char *name)
 {
     return (strncmp(name, "gfx", 3) == 0 && name[3] >= '0' && name[3] <= '9') ||

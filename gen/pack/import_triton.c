@@ -89,7 +89,7 @@ static const char *take(struct codeobj *co, struct codeobj_kernel *k,
 void import_triton(struct import *in, struct import_object *object,
                    const char *file)
 {
-    /* read a moment ago, and nobody else's yet */
+    /* const only for others: it was just read, and has no other user yet */
     struct codeobj *co = (struct codeobj *)object->object.co;
     struct triton *t = alloc_new(1, sizeof(*t));
     char error[TRITON_ERROR_MAX];

@@ -5,7 +5,7 @@
 
 #include "pack/imported.h"
 
-/* Takes what a JSON file beside a code object says, if it is Triton's. */
+/* Uses the JSON file beside a code object, if it is Triton's. */
 void import_triton(struct import *in, struct import_object *object,
                    const char *file);
 

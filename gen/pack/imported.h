@@ -21,7 +21,7 @@ struct import_place {
     const char *file;   /* its path, for messages */
     const char *label;  /* target ID in its path; "" if there is none */
     const char *kind;   /* "fmoe"; "" at the top */
-    const char *folder; /* less the label: "fmoe/silu"; "" at the top */
+    const char *folder; /* without the label: "fmoe/silu"; "" at the top */
     const char *path;   /* with the file's name: "fmoe/silu/x.co" */
     const char *module; /* "fmoe/silu/x" */
 };

@@ -1,4 +1,5 @@
-/* objects_agree.c - do all targets of a module offer the same kernels? */
+/* objects_agree.c - checks that a module has the same kernels for all targets
+ */
 #include "pack/objects_agree.h"
 
 #include <stdio.h>

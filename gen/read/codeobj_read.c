@@ -5,7 +5,7 @@
 
 #include "util/file.h"
 
-/* A pack of more than this is a mistake or an attack. */
+/* A larger file is a mistake or an attack. */
 #define FILE_NBYTES_MAX (1u << 30)
 
 struct codeobj *codeobj_read(const char *path, char error[CODEOBJ_ERROR_MAX])

@@ -1,4 +1,4 @@
-/* csv.c - reads the CSV files that lie beside kernels (RFC 4180) */
+/* csv.c - reads the CSV files beside kernels (RFC 4180) */
 #include "read/csv.h"
 
 #include "util/file.h"

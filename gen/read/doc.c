@@ -14,7 +14,7 @@ struct doc {
     size_t n;
 };
 
-/* Says why it cannot be read. */
+/* Prints why the source cannot be read; returns NULL. */
 static struct doc *unreadable(const char *path, int why, struct doc *doc)
 {
     if (why == ENOMEM)
@@ -110,8 +110,8 @@ static void write_text(FILE *f, const char *line)
     fputc('\n', f);
 }
 
-/* Lines from..to; those of a block comment that hold nothing but its signs are
- * left out at both ends. */
+/* Writes lines from..to, without lines at both ends that have only the signs of
+ * a block comment. */
 static size_t write_lines(FILE *f, const struct doc *doc, size_t from,
                           size_t to)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than any source comes to; bounds what a broken file can ask for. */
+/* Limits above any real source; they bound the memory for a broken file. */
 #define MAX_BYTES ((size_t)2 << 30)
 #define MAX_RECORDS 50000000u
 
@@ -69,7 +69,7 @@ static const char *record(const struct ir *ir, unsigned id)
     return id < ir->nrecords ? ir->records[id] : NULL;
 }
 
-/* Where a field's value begins, or NULL. */
+/* The start of a field's value, or NULL. */
 static const char *find_field(const struct ir *ir, unsigned id,
                               const char *field)
 {
@@ -260,7 +260,8 @@ static bool add_record(struct ir *ir, char *line)
     return true;
 }
 
-/* define ... amdgpu_kernel void @NAME(...) ... !dbg !N {, or NVIDIA's word */
+/* Adds a kernel if the line is "define ... amdgpu_kernel void @NAME(...) ...
+ * !dbg !N {"; NVIDIA's kernels have "ptx_kernel" there. */
 static bool add_kernel(struct ir *ir, char *line)
 {
     char *name, *end, *debug;

@@ -66,7 +66,7 @@ bool offload_open(struct offload *offload, const void *data, size_t nbytes)
     return true;
 }
 
-/* How long the text at a place is, which may end with a NUL. */
+/* The length of the text at offset `at`, up to a NUL or the end. */
 static size_t text_nbytes(const struct offload *offload, uint64_t at)
 {
     return at < offload->nbytes ? strnlen((const char *)offload->data + at,
@@ -74,7 +74,7 @@ static size_t text_nbytes(const struct offload *offload, uint64_t at)
                                 : 0;
 }
 
-/* Copies a value; no name that means something is longer than the room. */
+/* Copies a value, cut to the room; no meaningful name is longer. */
 static bool copy_text(struct offload *offload, uint64_t at, uint64_t nbytes,
                       char out[OFFLOAD_TEXT_MAX])
 {

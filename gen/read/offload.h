@@ -25,10 +25,10 @@ struct offload {
     const unsigned char *data;
     size_t nbytes; /* size of the offload binary, by its header */
     unsigned version;
-    size_t at; /* where the record of the next image is */
+    size_t at; /* offset of the next image's record */
     uint64_t nimages;
-    uint64_t next;       /* number of the image that comes next */
-    const char *message; /* NULL, or what is wrong with the offload binary */
+    uint64_t next;       /* number of the next image */
+    const char *message; /* NULL, or the fault of the offload binary */
 };
 
 struct offload_image {

@@ -1,4 +1,4 @@
-/* triton.c - what Triton says of a kernel in the JSON file beside it */
+/* triton.c - reads the JSON file that Triton writes beside a kernel */
 #include "read/triton.h"
 
 #include "util/file.h"
@@ -61,8 +61,8 @@ static void copy_text(const cJSON *o, char *out, size_t room)
         memcpy(out, o->valuestring, n + 1);
 }
 
-/* Whoever writes a size has the argument. Triton 3.3 and 3.4 have global's for
- * AMDGPU, too, and write none. */
+/* Triton releases that write a scratch size also have the argument. Triton 3.3
+ * and 3.4 have the global one's argument for AMDGPU, and write no size. */
 static unsigned count_scratch(const cJSON *root)
 {
     static const char *const silent[] = {"3.3.", "3.4."};

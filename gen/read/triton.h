@@ -28,7 +28,7 @@ struct triton {
 
 enum triton_status {
     TRITON_READ,
-    TRITON_OTHER, /* JSON of something else */
+    TRITON_OTHER, /* JSON of another program */
     TRITON_BAD    /* with a sentence in error */
 };
 

@@ -1,10 +1,10 @@
-/* kpack-report.c - the command: what a code object is made of, as JSON
+/* kpack-report.c - the command: prints a code object's content as JSON
  *
  *   kpack-report MODULE FILE >OUT
  *
- * One object: the file's parts, and for each kernel its registers, memory,
- * occupancy and the instructions of its code by class. `make report` puts
- * those of a pack into a page.
+ * It prints one JSON object: the sizes of the file's parts, and each kernel's
+ * registers, memory, occupancy, and instructions by class. `make report` makes
+ * a page from the output for a whole pack.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -77,7 +77,8 @@ static LLVMDisasmContextRef disassembler(const struct codeobj *co,
         NULL);
 }
 
-/* Steps over bytes that do not disassemble, such as a table in the code. */
+/* Counts instructions by class. Bytes that do not disassemble, such as a table
+ * in the code, are skipped. */
 static void count_instructions(LLVMDisasmContextRef context,
                                const unsigned char *code, uint64_t nbytes,
                                unsigned long counts[NCLASSES])
@@ -131,7 +132,7 @@ static void measure_parts(Elf *elf, struct parts *out)
     }
 }
 
-/* Where a function symbol's code lies in the file; false if nowhere. */
+/* Finds a function symbol's code in the file; false if there is none. */
 static bool code_of_symbol(const struct codeobj *co, Elf *elf,
                            const GElf_Sym *symbol, struct code *out)
 {

@@ -21,7 +21,7 @@ $(WHEEL_LIB): $(WHEEL_OBJECTS) $(filter-out $(WHEEL_EXPORTED),$(CMD_OBJECTS)) $(
 	@$(CC) -shared -pthread $(LDFLAGS) -s -Wl,-Bsymbolic -Wl,-z,defs -Wl,--version-script=gen/ship/wheel.map \
 	  -o $@ $(filter %.o,$^) -ldl $(PACK_CODEC_LIBS)
 
-# Before anything is compiled for them.
+# Checked before anything is compiled for packages.
 ifneq ($(filter wheel deb,$(MAKECMDGOALS)),)
 ifneq ($(SAN)$(KPACK_CROSS),)
 $(error make $(filter wheel deb,$(MAKECMDGOALS)) takes no SAN= and no CC= of another machine)

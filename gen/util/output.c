@@ -8,14 +8,14 @@
 
 #include "util/alloc_or_exit.h"
 
-/* The folders of a file, as mkdir -p makes them. */
+/* Makes the folders of a file, as mkdir -p does. */
 static void make_folders(char *path)
 {
     for (char *c = path + 1; *c; c++)
         if (*c == '/') {
             *c = '\0';
             (void)mkdir(path,
-                        0777); /* opening the file tells what went wrong */
+                        0777); /* opening the file will report the failure */
             *c = '/';
         }
 }

@@ -39,7 +39,7 @@ void strings_free(struct strings *s)
     free(s);
 }
 
-/* The slot that has the text, or the free one where it goes. */
+/* The slot with the text, or the free slot for it. */
 static uint32_t *find_slot(const struct strings *s, uint32_t *slots, size_t n,
                            const char *text)
 {

@@ -13,7 +13,7 @@ struct blob_info {
     enum kpk_blob_kind kind;
     const char *pack;
     const char *module; /* "" of a dictionary */
-    const char *target; /* likewise */
+    const char *target; /* "" of a dictionary */
     unsigned cov;       /* 0 of a dictionary */
     const void *content;
     size_t nbytes;
@@ -22,8 +22,8 @@ struct blob_info {
     const uint8_t *reference; /* SHA-256 of the codec's dictionary, or NULL */
 };
 
-/* Writes the head, strings and padding included: what is stored comes next.
- * Whether that went well is for ferror() to say. */
+/* Writes the head with its strings and padding; the stored bytes follow. Errors
+ * are left to ferror(). */
 void blob_write_head(FILE *f, const struct blob_info *info);
 
 /* Writes the head of a code object that is stored uncompressed. */

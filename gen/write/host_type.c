@@ -293,7 +293,7 @@ static unsigned long long align_of_struct(struct host_types *h, unsigned type,
     return most;
 }
 
-/* The alignment that C gives a type; 0 if the header cannot say. */
+/* The alignment of a type in C; 0 if it is unknown. */
 static unsigned long long align_of(struct host_types *h, unsigned type,
                                    int depth)
 {

@@ -1,4 +1,4 @@
-/* host_type.h - what a type of a kernel's parameter is called on the host
+/* host_type.h - the host's types for kernels' parameters
  *
  * A host compiler knows neither the kernel's structs nor its small floats, so
  * a launcher is written in types that C and C++ have:
@@ -7,15 +7,16 @@
  *                              size_t and the names of <stdint.h> stay
  *   _Float16, __half, __bf16   kpk_f16, kpk_bf16, likewise, from kpack/types.h
  *   float4, dim3 ...           kpk_float4, kpk_uint3: likewise
- *   an enum                    the integer that it is
+ *   an enum                    its integer type
  *   a struct, by value         a struct with the same members, written into
- *                              the header as kpk_MODULE_NAME; of bytes if C
- *                              cannot say it (bases, bit fields, alignment)
- *   T *, T &                   a pointer to what T is; to void if T is a
- *                              struct or a function
+ *                              the header as kpk_MODULE_NAME; an array of bytes
+ *                              if C cannot express it (base classes, bit
+ *                              fields, alignment)
+ *   T *, T &                   a pointer to the host's type for T; void * if T
+ *                              is a struct or a function
  *
- * A file types.csv beside the kernels has the last word: a row `type,host,
- * header` says what a type is on the host and which header declares it.
+ * A file types.csv beside the kernels overrides all this: a row `type,host,
+ * header` gives a type's host type and the header that declares it.
  */
 #ifndef KPK_GEN_HOST_TYPE_H
 #define KPK_GEN_HOST_TYPE_H
@@ -36,16 +37,18 @@ void host_types_free(struct host_types *h);
 
 /*
  * host_declare() writes the declaration of a parameter, "const float *inp",
- * and remembers the structs and headers that it needs. An empty name gives the
- * type alone. False, and the C++ type's name in `out`, if C has no such type.
+ * and notes the structs and headers that the declaration needs. An empty name
+ * gives the type alone. False, and the C++ type's name in `out`, if C has no
+ * such type.
  */
 bool host_declare(struct host_types *h, unsigned type, const char *name,
                   char out[HOST_TEXT_MAX]);
 
-/* Bytes of a type as a kernel's argument. */
+/* The size of a type as a kernel's argument. */
 unsigned long long host_nbytes(const struct host_types *h, unsigned type);
 
-/* Text in front of the declarations: #include lines and struct definitions. */
+/* Write the text before the declarations: #include lines, struct definitions.
+ */
 void host_write_includes(FILE *f, const struct host_types *h);
 void host_write_structs(FILE *f, const struct host_types *h);
 

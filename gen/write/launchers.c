@@ -98,7 +98,7 @@ static bool has_cxx_name(const struct launchers *w, const struct launcher *l)
                    sizeof(name));
 }
 
-/* The name as the source has it: ns::scale<float>. */
+/* The kernel's name in the source, such as ns::scale<float>. */
 static void source_name(const struct launchers *w, const struct launcher *l,
                         char out[LAUNCHER_NAME_MAX])
 {
@@ -165,7 +165,7 @@ static void name_parameter(const struct launchers *w, const struct launcher *l,
     if (!ir_parameter(w->in->ir, l->source.kernel->subprogram,
                       (unsigned)arg + 1, name, sizeof(name)))
         snprintf(name, sizeof(name), "arg%zu", arg + 1);
-    /* The source's identifiers may have letters beyond ASCII. */
+    /* Identifiers of the source may have non-ASCII letters. */
     for (char *c = name; *c; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_';
     snprintf(out, 110, "%.100s%s", name, is_keyword(name) ? "_" : "");
@@ -552,7 +552,7 @@ void launchers_write(FILE *f, const struct launchers *w)
     fputs("#endif\n", f);
 }
 
-/* ---- all of it ---- */
+/* ---- the launchers of a module ---- */
 
 struct launchers *launchers_new(const struct launchers_input *in)
 {

@@ -29,13 +29,13 @@ struct launchers_input {
 struct launcher {
     const struct codeobj_kernel *kernel;
     struct source source;
-    char name[LAUNCHER_NAME_MAX]; /* less kpk_ */
+    char name[LAUNCHER_NAME_MAX]; /* without kpk_ */
     char (*declarations)[HOST_TEXT_MAX];
     char (*names)[LAUNCHER_NAME_MAX];
     char why[HOST_TEXT_MAX]; /* "" if it has a launcher */
 };
 
-/* The launchers of a module, ready to be written in any language. */
+/* The launchers of a module, before they are written in some language. */
 struct launchers {
     const struct launchers_input *in;
     struct host_types *types;
@@ -43,13 +43,13 @@ struct launchers {
     struct doc *doc;     /* the source's comments; NULL without a source */
 };
 
-/* `in` must stay. NULL, and a sentence on standard error, if its source cannot
- * be read. */
+/* `in` must outlive the result. NULL, and a sentence on standard error, if the
+ * source cannot be read. */
 struct launchers *launchers_new(const struct launchers_input *in);
 void launchers_free(struct launchers *l);
 
-/* A kernel whose signature is not known, or has no like in C, gets a comment
- * that says so and no launcher. */
+/* A kernel without a known signature, or without an equivalent in C, gets a
+ * comment in place of a launcher. */
 void launchers_write(FILE *f, const struct launchers *l);
 
 /* What is to be said of the module's source, and of a kernel: lines " * text",

@@ -79,7 +79,7 @@ static void write_arg(FILE *f, const struct codeobj_arg *a)
     if (!*a->name)
         return;
     fputc(' ', f);
-    /* Names come from a file: nothing of them may end the comment. */
+    /* Names come from a file and must not end the comment. */
     for (const char *c = a->name; *c; c++)
         fputc(isalnum((unsigned char)*c) ? *c : '_', f);
 }
@@ -100,9 +100,9 @@ void pack_write_kernels(FILE *f, const struct codeobj *co)
     }
 }
 
-/* A module's name for programs. If the headers of two packs in one source have
- * a module of the same name, its short name is taken back: what a compiler says
- * of it then names both. */
+/* Declares a module under its full and its short name. If a source includes
+ * headers of two packs with modules of the same name, the short name becomes an
+ * undeclared identifier whose text explains the conflict. */
 static void write_module_name(FILE *f, const char *pack, const char *module)
 {
     fprintf(f,

@@ -8,24 +8,25 @@
 #include "pack/contents.h"
 
 /*
- * pack_write_table() writes the table of a pack of parts, kpk_SYMBOL: their
- * modules, sorted by name. A built part needs nothing but its name.
+ * pack_write_table() writes kpk_SYMBOL, a pack that consists of parts: the
+ * parts' modules, sorted by name. Of a built part only its name is used.
  */
 void pack_write_table(FILE *f, const char *symbol, const char *name,
                       const struct pack_part *parts, size_t nparts);
 
-/* The header of a built pack. `lists` has what pack_write_kernels() wrote of
- * each module; both are sorted by name. */
+/* Writes the header of a built pack. lists[i] is the output of
+ * pack_write_kernels() for modules[i]; both are sorted by name. */
 void pack_write_header(FILE *f, const char *pack, char *const *modules,
                        char *const *lists, size_t nmodules);
-/* A module's kernels and their arguments, as lines of a comment. */
+/* Writes a module's kernels and their arguments as lines of a comment. */
 void pack_write_kernels(FILE *f, const struct codeobj *co);
 
-/* The header of an imported pack. */
+/* Writes the header of an imported pack. */
 void pack_write_import_header(FILE *f, const char *pack,
                               const struct pack_part *parts, size_t nparts);
 
-/* The header of all launchers. An imported pack has none: give 0 modules. */
+/* Writes the header that includes all launchers. An imported pack has none:
+ * give 0 modules. */
 void pack_write_launchers(FILE *f, const char *pack, char *const *modules,
                           size_t nmodules);
 

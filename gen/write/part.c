@@ -44,7 +44,7 @@ char *part_symbol(const struct pack_part *part)
 
 /* ---- kernels and arguments ----------------------------------------------- */
 
-/* Beginnings of the lists of arguments written so far. */
+/* The argument lists written so far; kernels with equal lists share one. */
 struct arg_lists {
     struct {
         const struct codeobj_kernel *kernel; /* a kernel with the list */
@@ -349,8 +349,8 @@ static void write_tables(const struct writer *w)
 
 /* ---- modules ------------------------------------------------------------- */
 
-/* The same C serves a compressed pack and a plain one: the rules say which it
- * is when they compile it. */
+/* The same C code serves compressed and plain packs; the makefile's rules
+ * choose when they compile it. */
 static void write_codec(const struct writer *w)
 {
     const char *pack = w->part->pack;

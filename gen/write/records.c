@@ -65,7 +65,7 @@ void record_write_cell(FILE *f, enum kpk_cell_type type, const char *cell,
                        uint32_t string)
 {
     switch (type) {
-    case KPK_CELL_INT: /* the least number has no literal of its own */
+    case KPK_CELL_INT: /* C has no literal for INT64_MIN */
         if (strtoll(cell, NULL, 10) == INT64_MIN)
             fputs("{.i = INT64_MIN}", f);
         else

@@ -86,13 +86,13 @@ static void read_type(const char *declaration, size_t n, struct parameter *out)
 
     snprintf(text, sizeof(text), "%.*s", (int)n, declaration);
     star = strrchr(text, '*');
-    if (star) { /* its own qualifiers are nobody's concern */
+    if (star) { /* qualifiers of the pointer itself do not matter */
         const bool deep = strchr(text, '*') != star || strchr(text, '(');
 
         *star = '\0';
         out->kind = strncmp(text, "const ", 6) == 0 ? INPUT : OUTPUT;
         if (deep) {
-            static const char after[] = "const "; /* of what it points to */
+            static const char after[] = "const "; /* of the pointed-to type */
             const size_t end = strlen(text), n_after = sizeof(after) - 1;
 
             out->kind =
@@ -144,7 +144,7 @@ static struct parameter *read_parameters(const struct launcher *l)
         const char *name = l->names[a];
         const char *last = l->declarations[a];
 
-        /* The name stands in it once as a word; types come before it. */
+        /* The parameter's name is the last match; types come before it. */
         for (const char *at = last; (at = strstr(at, name)); at++)
             last = at;
         read_type(l->declarations[a], (size_t)(last - l->declarations[a]),
@@ -296,7 +296,7 @@ void rust_write_module(FILE *f, const struct launchers *l)
 
 /* ---- a pack -------------------------------------------------------------- */
 
-/* A function that gives constant data by its symbol. */
+/* Writes a function that returns constant data by its symbol. */
 static void write_symbol(FILE *f, const char *indent, const char *function,
                          const char *type, const char *symbol)
 {

@@ -62,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static bool fail(const struct work *w,
     return false;
 }
 
-/* ---- what is there ------------------------------------------------------- */
+/* ---- reading the object file --------------------------------------------- */
 
 static bool in_file(const struct work *w, uint64_t offset, uint64_t nbytes)
 {
@@ -224,7 +224,8 @@ static bool add_name(struct work *w, const char *kernel, const char *alias)
     return true;
 }
 
-/* Entries of the metadata are told by their names, so none is cut. */
+/* Reports a name that is too long: metadata entries are found by their whole
+ * names. */
 static bool fail_name(const struct work *w, const char *kernel)
 {
     return fail(w,
@@ -370,7 +371,7 @@ static bool make_note(struct work *w)
     return ok;
 }
 
-/* The symbol called NAME and what comes behind; false if there is none. */
+/* Finds the symbol NAME followed by `ending`; false if there is none. */
 static bool find_symbol(const struct work *w, const char *name,
                         const char *ending, Elf64_Sym *out)
 {

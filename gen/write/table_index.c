@@ -33,7 +33,8 @@ static int by_value(const void *a, const void *b)
     }
 }
 
-/* Equal ones as in the table, so that the same table gives the same bytes. */
+/* Sorts by value, equal values by row, so that a table always gives the same
+ * bytes. */
 static int by_value_and_row(const void *a, const void *b)
 {
     const struct value *x = a, *y = b;

@@ -162,7 +162,7 @@ struct kpk_table_index {
     const uint16_t *codes; /* [groups][ncolumns + 1][KPK_GROUP_NROWS] */
     const uint32_t *rows;  /* one row per value, column by column */
     const uint32_t
-        *first; /* [ncolumns + 2] where each column's begin in rows */
+        *first; /* [ncolumns + 2] index in rows of each column's first one */
 };
 
 /* A CSV file that lies beside a module's kernels: one row for a kernel (and a
@@ -175,8 +175,8 @@ struct kpk_table {
     const struct kpk_row_key *keys;   /* [nrows], by kernel's name, then as in
                                        * the file */
     const union kpk_cell_data *cells; /* [nrows][ncolumns] */
-    /* Modules of the rows' kernels, where each file is a module of its own; 0:
-     * the kernels are in the table's module. */
+    /* Modules of the rows' kernels, if the table spans several modules; 0: all
+     * kernels are in the table's module. */
     const struct kpk_module *modules;
     const struct kpk_table_index *index; /* 0 if a column has 2^16 values */
 };

@@ -37,7 +37,7 @@ struct ncclComm;
 kpk_status kpk_i_collectives_find(const kpk_instance *inst,
                                   const char **engine);
 
-/* What rank 0 makes, and all ranks open a communicator with. */
+/* Makes the ID with which all ranks open a communicator; rank 0 calls it. */
 kpk_status kpk_i_collectives_id(const kpk_instance *inst,
                                 uint8_t id[KPK_I_ID_NBYTES]);
 
@@ -89,8 +89,8 @@ struct kpk_i_party {
     uint32_t rank, members;
 };
 
-/* Fills all [members][nbytes]. If a member comes with another status than
- * KPK_OK, all fail with it; `what` says what that one could not do. */
+/* Fills all [members][nbytes]. If a member's `own` status is not KPK_OK, all
+ * members fail with it; `what` names what the member could not do. */
 kpk_status kpk_i_party_meet(const struct kpk_i_party *party, kpk_status own,
                             const char *what, const void *mine, size_t nbytes,
                             void *all);
@@ -102,7 +102,7 @@ void kpk_i_party_wait(const struct kpk_i_party *party);
 enum { KPK_I_HOST_NBYTES = 64 };
 void kpk_i_host_name(char out[KPK_I_HOST_NBYTES]);
 
-/* of [members]: gives the own memory to all, and gets that of the others, until
+/* of [members]: shares this member's memory with all, and maps theirs, until
  * kpk_i_party_unshare(). */
 kpk_status kpk_i_party_share(const struct kpk_i_party *party,
                              kpk_instance *inst, char **of);

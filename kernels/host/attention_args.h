@@ -21,29 +21,29 @@
 typedef struct kpk_attention_args {
     const void *q, *k, *v; /* [seqlen, heads, d] of each sequence */
     void *o;               /* the same, of q's shape */
-    float *lse;            /* out: ln of the sums of exp; -infinity where a row
-                            * sees no key. [b, h, seqlen_q], or [h, total_q] if
-                            * unpadded_lse; NULL: not wanted */
-    float *partial;        /* workspace of splits: [splits, total_q, h] times d
-                            * and 1 numbers; NULL if splits is 1 */
+    float *lse;     /* out: ln of the sums of exp; -infinity if a row sees
+                     * no key. [b, h, seqlen_q], or [h, total_q] if
+                     * unpadded_lse; NULL: not wanted */
+    float *partial; /* workspace of splits: [splits, total_q, h] times d
+                     * and 1 numbers; NULL if splits is 1 */
     const float *alibi_slopes; /* [h], or [b, h] by alibi_batch: the slope times
                                 * the distance of query and key is taken off */
     /* [b + 1]: sequence i has rows cu[i] to cu[i + 1] of one array. With them
      * seqlen_q and seqlen_k are the longest. */
     const int32_t *cu_seqlens_q, *cu_seqlens_k;
-    const int32_t *block_table;   /* [b, pages of a sequence]: where K and V lie
-                                   * in pages of page_size rows; k_batch and
-                                   * v_batch are then a page's strides, and
-                                   * cu_seqlens_k gives lengths alone */
+    const int32_t *block_table;   /* [b, pages of a sequence]: numbers of pages
+                                   * of page_size rows of K and V; k_batch and
+                                   * v_batch are then strides of pages, and
+                                   * cu_seqlens_k only gives lengths */
     const int32_t *prefix_ranges; /* [b, max_prefix_ranges, 2]: positions from,
-                                   * to; positions of a range see each other,
-                                   * whatever the windows say */
+                                   * to; positions of a range see each other
+                                   * regardless of windows */
     int64_t q_batch, k_batch, v_batch, o_batch;
     int64_t q_row, k_row, v_row, o_row;
     int64_t q_head, k_head, v_head, o_head;
     uint32_t alibi_batch, block_table_batch, prefix_batch; /* elements */
     uint32_t page_size, max_prefix_ranges;
-    uint32_t b, h, h_k, d; /* h_k divides h: h / h_k heads share one of K */
+    uint32_t b, h, h_k, d; /* h_k divides h: h / h_k heads share a head of K */
     uint32_t seqlen_q, seqlen_k;
     uint32_t total_q; /* rows of q of all sequences; 0: b times seqlen_q */
     uint32_t splits;  /* parts of the keys in attention_decode_*; 0 is 1 */

@@ -24,8 +24,8 @@ enum { DECODE_ROWS = 16, MANY_ROWS = 128, MOST_DECODE_ROWS = 64 };
 enum { WIDE_MANY_ROWS = 32, WIDE_DECODE_QUERIES = 8 };
 /* columns that a warp of a cluster rounds to blocks at once */
 enum { QUANTIZED_D = 64 };
-/* Of a device's places for workgroups, clusters of three and more find so many:
- * their blocks are of one group of multiprocessors. */
+/* The share of a device's room for workgroups that clusters of three and more
+ * can use, because a cluster runs within one group of multiprocessors. */
 enum { CLUSTERED_PERCENT = 85 };
 enum { MOST_CLUSTER = 8, MOST_SPLITS = 128, MOST_GRID_Z = 65535 };
 /* greatest d in the first form; greatest d and d_v in any kernel */
@@ -268,7 +268,7 @@ static bool decodes(const struct choice *c, uint32_t units)
                           : rows <= MOST_DECODE_ROWS && blocks < units);
 }
 
-/* The most parts of so many keys at least. */
+/* Into how many parts of at least `keys` keys the keys can be split. */
 static uint64_t parts_of(const struct choice *c, int64_t keys)
 {
     return seen_keys(c->a) / (uint64_t)most((uint64_t)keys, 1);
@@ -393,7 +393,7 @@ kpk_status kpk_attention2_choose_for(const kpk_module *module,
     return st;
 }
 
-/* Arguments of the first form as the second has them. */
+/* Converts arguments of the first form to the second form. */
 static kpk_attention2_args second_form(const kpk_attention_args *args)
 {
     kpk_attention2_args all;
@@ -473,8 +473,8 @@ static kpk_status launch_one(kpk_instance *inst, const char *name,
     return st == KPK_OK ? kpk_launch_ex(kernel, &options, &arg, 1) : st;
 }
 
-/* K and V are where attention2_*_to_* has put them: rows of all sequences, of
- * h_k heads each, V behind K. */
+/* Lets K and V point to the output of attention2_*_to_*: rows of all sequences,
+ * of h_k heads each, V behind K. */
 static void read_unpacked(kpk_attention2_args *a, const void *workspace)
 {
     kpk_attention_args *const base = &a->base;
@@ -538,8 +538,9 @@ kpk_status kpk_attention2_launch(kpk_instance *inst,
             return st;
         read_unpacked(&a, workspace);
     }
-    /* Of a large grid the first workgroups would fill the places beside the
-     * launch before, and multiprocessors would share the others unevenly. */
+    /* Only small grids begin early. In a large grid the first workgroups would
+     * fill the room beside the previous launch, and the others would be spread
+     * unevenly over multiprocessors. */
     st = launch_one(inst, plan->kernel, &plan->shape, plan->cluster,
                     is_small(inst, &plan->shape), &a, stream);
     if (st == KPK_OK && plan->join[0] && !unpacks)

@@ -44,9 +44,9 @@ typedef enum kpk_attention_cache {
 
 typedef struct kpk_attention_plan {
     char kernel[32]; /* "attention2_decode_bf16_576_q8_0" */
-    char join[24];   /* "attention_join_bf16", which follows; or
-                      * "attention2_q8_0_to_bf16", which comes first and makes
-                      * plain numbers of K and V; "" for one launch alone */
+    char join[24];   /* a second launch: "attention_join_bf16" afterwards, or
+                      * "attention2_q8_0_to_bf16", which unpacks K and V before;
+                      * "" if there is none */
     kpk_shape shape, join_shape;
     uint32_t splits;
     uint32_t cluster; /* blocks of a cluster, which joins its splits; 1: none */

@@ -16,10 +16,10 @@
  * A group whose GPUs do not reach each other's memory, or are on several hosts,
  * or are more than 8, goes through RCCL (librccl.so.1) or NCCL (libnccl.so.2),
  * which are loaded when such a group is opened. The calls are the same, with
- * two differences: one thread that serves several ranks calls
- * kpk_comm_launch_all(), and kpk_comm_sync() is what waits for a stream, as a
- * library's kernels have no time limit. Their sums are in an order of their
- * own.
+ * three differences: a thread that serves several ranks must call
+ * kpk_comm_launch_all(); waits for a stream must use kpk_comm_sync(), because
+ * the libraries' kernels have no time limit; and the libraries add in an order
+ * of their own.
  */
 #ifndef KPACK_COMM_GROUP_H
 #define KPACK_COMM_GROUP_H
@@ -39,16 +39,16 @@ typedef enum kpk_comm_type {
 } kpk_comm_type;
 
 /*
- * What the ranks do with n elements of theirs. Sums are in f32 from rank 0 on
- * and rounded once, so that all ranks have the same bits at any size.
+ * An operation on n elements of each rank. Sums are computed in f32, from rank
+ * 0 on, and rounded once, so all ranks get the same bits at any size.
  *
- *   KPK_COMM_ALL_REDUCE      in [n], out [n]: the sum of all; out is in on
- *                            every rank, or on none: else the sums of large
- *                            messages are wrong. kpk_comm_launch() knows one
- *                            rank's and cannot tell; kpk_comm_launch_all()
- *                            fails with KPK_ERR_ARG
- *   KPK_COMM_REDUCE_SCATTER  in [ranks, n], out [n]: the sum of the ranks' row
- *                            of this rank; out is no part of in
+ *   KPK_COMM_ALL_REDUCE      in [n], out [n]: the sum of all ranks' in. Either
+ *                            out is in on every rank, or on none; otherwise the
+ *                            sums of large messages are wrong.
+ *                            kpk_comm_launch() sees one rank and cannot check
+ *                            this; kpk_comm_launch_all() fails with KPK_ERR_ARG
+ *   KPK_COMM_REDUCE_SCATTER  in [ranks, n], out [n]: the sum of all ranks' row
+ *                            number `rank`; out is no part of in
  *   KPK_COMM_ALL_GATHER      in [n], out [ranks, n]: every rank's in; in may be
  *                            this rank's row of out
  *   KPK_COMM_BROADCAST       in [n], out [n]: the in of rank root; out may be
@@ -62,12 +62,13 @@ typedef enum kpk_comm_op {
     KPK_COMM_NORM = 4 /* kpk_comm_choose_norm() makes such plans */
 } kpk_comm_op;
 
-/* 0 in a field asks for what its comment says. */
+/* 0 in a field means the default that its comment gives. */
 typedef struct kpk_comm_options {
-    /* The largest message that goes through workspaces in numbered words: 256
-     * KiB for 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. If this
-     * is 0, all-reduces take plain words: all of 2 ranks, and those above 16
-     * KiB / (ranks - 1) of more. Each GPU has 4 * ranks times as many bytes. */
+    /* The largest message that uses the `small` kernels: by default 256 KiB for
+     * 2 ranks, 384 KiB / (ranks - 1) for more; 1 MiB at most. By default all
+     * all-reduces of 2 ranks, and those above 16 KiB / (ranks - 1) of more
+     * ranks, use `medium` kernels instead. Each GPU's workspace has 4 * ranks
+     * times as many bytes. */
     uint32_t small_nbytes;
     /* Bytes that one launch of a large all-reduce adds up: 64 MiB, 2^40 at
      * most. Longer messages take several launches. Each GPU has three times as
@@ -76,12 +77,12 @@ typedef struct kpk_comm_options {
     uint64_t large_nbytes;
     /* How long a kernel waits for another rank: 10000. */
     uint32_t limit_ms;
-    /* 1: go through RCCL or NCCL in any case; 0: where GPUs of the group do not
-     * reach each other's memory. */
+    /* 1: always use RCCL or NCCL; 0: only if GPUs of the group cannot access
+     * each other's memory. */
     uint32_t by_library;
-    /* The largest all-reduce that goes through workspaces in one direction, in
-     * plain words: 2 MiB for 2 ranks, 1152 KiB / (ranks - 1) for more; 2^40
-     * at most. Each GPU has 2 * ranks times as many, or 2 * large_nbytes. */
+    /* The largest all-reduce that uses the `medium` kernels: by default 2 MiB
+     * for 2 ranks, 1152 KiB / (ranks - 1) for more; at most 2^40. Each GPU's
+     * workspace has 2 * ranks times as many bytes, or 2 * large_nbytes. */
     uint64_t medium_nbytes;
 } kpk_comm_options;
 
@@ -108,13 +109,13 @@ kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
                          const kpk_comm_options *options, kpk_comm **out);
 
 /*
- * What the caller of kpk_comm_open_rank() gives, to carry bytes between the
- * processes, by whatever connects them: MPI_Allgather(), a store, files. It
- * fills all [ranks][nbytes], by rank, with what each rank has called with;
- * `mine` is this rank's. All ranks make the same calls in the same order, from
- * the thread that is in a call of the group. Returns 0, or another number if a
- * rank cannot be reached: kpack waits for nothing else, so a rank that has
- * ended must end the others' gathers, too.
+ * The caller of kpk_comm_open_rank() gives a function that carries bytes
+ * between the processes, by MPI_Allgather(), a store or files. It fills `all`,
+ * [ranks][nbytes], with each rank's `mine`, in the order of ranks. All ranks
+ * make the same calls in the same order, each from the thread that is in a call
+ * of the group. It returns 0, or another number if a rank cannot be reached.
+ * kpack sets no time limit, so if a rank ends, the gathers of the other ranks
+ * must return, too.
  */
 typedef int (*kpk_comm_gather)(void *caller, const void *mine, void *all,
                                size_t nbytes);
@@ -146,31 +147,31 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
                               kpk_comm **out);
 
 /*
- * Frees the group when its launches are over; NULL does nothing. In a group
- * over processes the caller waits for the rank's streams before, by
- * kpk_comm_sync(), and the call waits for the same one of the others. A rank
- * that has missed another one makes no gather: its caller ends the others'.
+ * Frees the group after its launches have ended; NULL does nothing. In a group
+ * over processes the caller first waits for the rank's streams, by
+ * kpk_comm_sync(), and kpk_comm_close() waits until all ranks call it. After a
+ * timeout a rank makes no gather: its caller must end the gathers of the other
+ * ranks.
  */
 kpk_status kpk_comm_close(kpk_comm *comm);
 
-/* Who does the group's work: "module comm", or the library with its version and
- * file, "RCCL 2.22.3 (/opt/rocm/lib/librccl.so.1)". Lives as long as the group.
- * Cannot fail. */
+/* The name of the group's implementation: "module comm", or the library with
+ * its version and file, "RCCL 2.22.3 (/opt/rocm/lib/librccl.so.1)". It lives as
+ * long as the group. Cannot fail. */
 const char *kpk_comm_engine(const kpk_comm *comm);
 
 /*
- * kpk_comm_register() makes buffers known in which inputs of large messages
- * lie: [ranks] pointers to nbytes each, on the ranks' GPUs, of kpk_malloc() or
- * the driver's own. Registering allocates host memory alone, and lasts until
- * kpk_comm_close(). In a group over processes all ranks call it, and
- * buffers[rank], of which alone is read, is the start of an allocation.
- * Fails with KPK_ERR_ARG, KPK_ERR_NOMEM and, once
- * kpk_comm_check() has, with KPK_ERR_TIMEOUT.
+ * kpk_comm_register() registers buffers for the inputs of large messages:
+ * [ranks] pointers to nbytes each, on the ranks' GPUs, from kpk_malloc() or the
+ * driver. It allocates only host memory, and lasts until kpk_comm_close(). In a
+ * group over processes all ranks call it; only buffers[rank] is read, which
+ * must be the start of an allocation. Fails with KPK_ERR_ARG, KPK_ERR_NOMEM
+ * and, once kpk_comm_check() has, with KPK_ERR_TIMEOUT.
  */
 kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
                              uint64_t nbytes);
 
-/* How a call is made: the same on every rank. */
+/* The kernel and launch of a call, the same on every rank. */
 typedef struct kpk_comm_plan {
     char kernel[40]; /* "all_reduce_small_bf16", "ncclAllReduce" */
     kpk_shape shape;
@@ -178,15 +179,15 @@ typedef struct kpk_comm_plan {
     kpk_comm_type type;
     uint32_t element_nbytes;
     uint64_t n;          /* elements */
-    uint64_t each;       /* of them in one launch; 0 if there is none to do */
+    uint64_t each;       /* elements of one launch; 0: there are none */
     uint32_t registered; /* 1: inputs lie in registered buffers, see below */
-    uint32_t medium;     /* 1: through workspaces, in plain words */
-    /* What a block sends before it waits for what it has sent before: pieces of
-     * 16 bytes for each thread, or rows. 1 at least. */
+    uint32_t medium;     /* 1: by a `medium` kernel */
+    /* How much a block sends at a time before it waits: pieces of 16 bytes per
+     * thread, or rows. At least 1. */
     uint32_t step;
     uint32_t columns, padded; /* of kpk_comm_choose_norm(), else 0 */
     uint32_t parts;           /* blocks that share a row */
-    uint32_t clustered;       /* 1: these are a cluster */
+    uint32_t clustered;       /* 1: these blocks are a cluster */
 } kpk_comm_plan;
 
 /*
@@ -245,39 +246,39 @@ typedef struct kpk_comm_norm_args {
     float eps;
 } kpk_comm_norm_args;
 
-/* kpk_comm_norm() starts one rank's part of it, as kpk_comm_launch() does. */
+/* kpk_comm_norm() starts one rank's part of the call, as kpk_comm_launch(). */
 kpk_status kpk_comm_norm(kpk_comm *comm, const kpk_comm_plan *plan,
                          uint32_t rank, const kpk_comm_norm_args *args,
                          void *stream);
 
 /*
  * kpk_comm_launch_all() starts a call on all ranks of a group in one process:
- * in, out, streams [ranks]. Fails as kpk_comm_launch() does. RCCL and NCCL want
- * it in place of kpk_comm_launch() for several ranks from one thread.
+ * in, out, streams [ranks]. Fails as kpk_comm_launch() does. With RCCL or NCCL
+ * a thread that serves several ranks must use it instead of kpk_comm_launch().
  */
 kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
                                uint32_t root, const void *const *in,
                                void *const *out, void *const *streams);
 
 /*
- * kpk_comm_check() says whether all that a rank has waited for has come, in
- * launches that are over (kpk_sync()). If not it fails with KPK_ERR_TIMEOUT,
- * and its sentence names the rank that did not come: one that does not make the
- * same calls, or whose GPU or process has ended. The rank's results are then
- * wrong, from the call that waited on. The group has ended: later launches do
- * not wait, and every further call but kpk_comm_close(), kpk_comm_choose()
- * and kpk_comm_choose_norm() fails with KPK_ERR_TIMEOUT. Open another group, of
- * the same instances if their GPUs still work.
+ * kpk_comm_check() says whether a rank's finished launches (kpk_sync()) have
+ * met all other ranks. If one has timed out, it fails with KPK_ERR_TIMEOUT, and
+ * its message names the rank that did not come: it did not make the same calls,
+ * or its GPU or process has ended. The rank's results are then wrong from the
+ * call that timed out. The group has ended: later launches do not wait, and
+ * every further call but kpk_comm_close(), kpk_comm_choose() and
+ * kpk_comm_choose_norm() fails with KPK_ERR_TIMEOUT. Open another group, of the
+ * same instances if their GPUs still work.
  */
 kpk_status kpk_comm_check(kpk_comm *comm, uint32_t rank);
 
 /*
  * kpk_comm_sync() waits for a rank's stream and checks it: kpk_sync(), then
- * kpk_comm_check(). Through RCCL or NCCL it waits for limit_ms at most; then it
- * aborts the rank's communicator, so that the stream ends, and fails with
- * KPK_ERR_TIMEOUT. So it does when the library tells that another rank has
- * ended. Work before the call in the stream counts as waiting, and the wait
- * keeps a processor busy.
+ * kpk_comm_check(). With RCCL or NCCL it waits for limit_ms at most. After
+ * limit_ms, or when the library reports that another rank has ended, it aborts
+ * the rank's communicator, so that the stream ends, and fails with
+ * KPK_ERR_TIMEOUT. Earlier work in the stream counts towards limit_ms, and the
+ * wait keeps a processor busy.
  */
 kpk_status kpk_comm_sync(kpk_comm *comm, uint32_t rank, void *stream);
 

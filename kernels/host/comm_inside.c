@@ -1,4 +1,4 @@
-/* comm_inside.c - what all calls of a group ask it */
+/* comm_inside.c - a group's offsets and checks that all calls use */
 #include "comm_inside.h"
 
 uint64_t kpk_i_comm_results_at(const kpk_comm *comm)

@@ -30,22 +30,22 @@ struct comm_buffer {
 
 struct kpk_comm {
     kpk_instance **insts; /* by rank; NULL of another process */
-    /* By RCCL or NCCL if `engine` is not NULL: each rank's communicator. What
-     * is below for workspaces and buffers is for module comm's kernels. */
+    /* RCCL's or NCCL's name, or NULL, and its communicator of each rank. The
+     * fields below for workspaces and buffers serve module comm's kernels. */
     const char *engine;
     struct ncclComm **library;
     char *workspaces[KPK_COMM_MOST_RANKS];
-    uint32_t ranks, blocks; /* blocks that surely run at once */
+    uint32_t ranks, blocks; /* blocks: at most as many as run at once */
     uint32_t small_nbytes, limit_ms;
-    uint32_t small_sum_nbytes; /* the most of all-reduces, with norms too */
+    uint32_t small_sum_nbytes; /* small_nbytes for all-reduces and norms */
     uint64_t medium_nbytes;    /* whole lines */
-    uint64_t slot_nbytes;      /* of medium messages, and of shares */
+    uint64_t slot_nbytes;      /* of a slot for a medium message or a share */
     uint64_t large_nbytes;
-    bool by_library;     /* asked for */
-    bool share_a_device; /* some ranks */
+    bool by_library;     /* the caller asked for RCCL or NCCL */
+    bool share_a_device; /* some ranks are on one device */
     struct comm_buffer *buffers;
-    /* The first wait in vain that a check has found, which ends the group:
-     * 1 + the rank that did not come, or SOME, and above 16 bits who waited. */
+    /* The first timeout that a check found; it ends the group. Low 16 bits: 1 +
+     * the rank that did not come, or SOME; high bits: the rank that waited. */
     _Atomic uint32_t missed;
     struct kpk_i_party party; /* its gather is NULL in one process */
 };
@@ -67,14 +67,15 @@ static inline uint64_t comm_least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Bytes from the start of a workspace. */
+/* Offsets in a workspace, in bytes. */
 uint64_t kpk_i_comm_results_at(const kpk_comm *comm);
 uint64_t kpk_i_comm_medium_at(const kpk_comm *comm);
 
-/* KPK_ERR_TIMEOUT, with `call` in the sentence, once a rank has been missed. */
+/* Fails with KPK_ERR_TIMEOUT once a wait for a rank has timed out. The message
+ * names `call`. */
 kpk_status kpk_i_comm_usable(const kpk_comm *comm, const char *call);
 
-/* KPK_ERR_ARG: the rank is another process's. */
+/* Fails with KPK_ERR_ARG, saying that the rank belongs to another process. */
 kpk_status kpk_i_comm_not_here(const char *call, uint32_t rank);
 
 #endif /* KPACK_COMM_INSIDE_H */

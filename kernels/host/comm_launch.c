@@ -9,7 +9,7 @@ enum { MOST_ARGS = 40 };
 
 static const struct {
     const char *name;
-    bool sums;                   /* kernels by type; else of bytes */
+    bool sums;                   /* a kernel for each type; else for bytes */
     bool shares;                 /* has kernels `medium` and `pushed` */
     kpk_i_collective_call *call; /* of RCCL or NCCL */
     const char *of_library;
@@ -68,7 +68,7 @@ static enum way way_of(const kpk_comm *comm, bool has_medium, uint64_t nbytes)
     return has_medium && nbytes <= comm->medium_nbytes ? MEDIUM : LARGE;
 }
 
-/* The shape of a launch that moves so many pieces. */
+/* The shape of a launch that moves this number of pieces. */
 static kpk_shape shape_of(const kpk_comm *comm, enum way way, uint64_t pieces)
 {
     uint32_t threads = ways[way].threads;
@@ -175,7 +175,7 @@ static void add(struct arguments *a, const void *value, size_t nbytes)
 }
 #define ADD(a, variable) add((a), &(variable), sizeof(variable))
 
-/* What every kernel's arguments begin with. */
+/* Adds the arguments that all kernels begin with. */
 static void add_group(struct arguments *a, const kpk_comm *comm,
                       const uint32_t *rank)
 {
@@ -187,8 +187,8 @@ static void add_group(struct arguments *a, const kpk_comm *comm,
     ADD(a, comm->limit_ms);
 }
 
-/* Where the ranks take a large all-reduce's sums: in place, or in their
- * workspaces. */
+/* Where each rank's sums of a large all-reduce are stored: in place, or in the
+ * rank's workspace. */
 static void find_targets(const kpk_comm *comm, char *const *in_place,
                          char *to[KPK_COMM_MOST_RANKS])
 {
@@ -197,7 +197,8 @@ static void find_targets(const kpk_comm *comm, char *const *in_place,
                          : comm->workspaces[s] + kpk_i_comm_results_at(comm);
 }
 
-/* One launch; `in` is the rank's input, of[] what find_buffers() found. */
+/* Launches one rank's kernel; `in` is the rank's input, of[] the result of
+ * find_buffers(). */
 static kpk_status launch(const kpk_comm *comm, const kpk_comm_plan *plan,
                          const kpk_kernel *kernel, uint32_t rank, uint32_t root,
                          const char *in, char *const of[KPK_COMM_MOST_RANKS],
@@ -258,11 +259,12 @@ static kpk_status check_call(const kpk_comm *comm, const kpk_comm_plan *plan,
 }
 
 /*
- * Where all ranks' inputs lie, if they are read there or the sums are written
- * there; KPK_ERR_ARG if they are not registered. An all-reduce reads no other
- * rank's. In place it writes them, for rank `rank` alone knows its `out`, and
- * the others' follow from the buffer; but not on AMD's GPUs, whose memory model
- * has no rule for plain memory that one GPU caches and another one writes.
+ * Sets of[] to the addresses of all ranks' inputs, if the kernel reads inputs
+ * of other ranks or writes sums there. Fails with KPK_ERR_ARG if they are not
+ * registered. An all-reduce reads no other rank's input. In place it writes the
+ * sums to all ranks' buffers, whose addresses follow from the registration. It
+ * does not on AMD's GPUs, whose memory model has no rule for ordinary memory
+ * that one GPU caches and another GPU writes.
  */
 static kpk_status find_buffers(const kpk_comm *comm, const kpk_comm_plan *plan,
                                uint32_t rank, const char *in, const char *out,
@@ -370,8 +372,8 @@ static kpk_status check_norm(const kpk_comm *comm, const kpk_comm_plan *plan)
     return KPK_OK;
 }
 
-/* Blocks of a cluster hear from each other sooner than others do. The code that
- * runs on the device must have clusters. */
+/* Whether the device's code has clusters, whose blocks exchange sums faster
+ * than other blocks. */
 static bool has_clusters(kpk_instance *inst, const char *kernel_name)
 {
     const kpk_device *device = kpk_instance_device(inst);
@@ -387,8 +389,9 @@ static bool has_clusters(kpk_instance *inst, const char *kernel_name)
     return atoi(target + 3) >= 90;
 }
 
-/* A thread for each piece of a row, in as many blocks as there are for it. What
- * waits without barriers wants many blocks, and what has barriers few. */
+/* Sets the shape: a thread for each piece of a row, the row shared by as many
+ * blocks as the grid has room for. Ways that wait without barriers are faster
+ * with many blocks, ways with barriers with few. */
 static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
 {
     const uint64_t rows = plan->each / plan->columns;
@@ -409,8 +412,8 @@ static void shape_norm(const kpk_comm *comm, enum way way, kpk_comm_plan *plan)
     if ((uint64_t)threads * parts * plan->element_nbytes < pieces)
         parts = 1; /* a thread holds 16 numbers */
     plan->parts = parts;
-    /* a device has room for a number of blocks of several ranks, but maybe not
-     * for so many as clusters */
+    /* If several ranks share the device, their blocks may not fit it at once
+     * as clusters. */
     plan->clustered =
         parts > 1 && !comm->share_a_device && has_clusters(inst, plan->kernel);
     plan->step = way == LARGE ? 2 : 1; /* rows of a block */
@@ -453,7 +456,7 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     row_nbytes = (uint64_t)columns * plan.element_nbytes;
     way = way_of(comm, true, n * plan.element_nbytes);
     if (comm->ranks == 2 && way == LARGE && row_nbytes <= comm->slot_nbytes)
-        way = MEDIUM; /* of two, each sends as much in one step as in two */
+        way = MEDIUM; /* two ranks send as much in one step as in two */
     plan.registered = way == LARGE;
     plan.medium = way == MEDIUM;
     st = check_norm(comm, &plan);
@@ -471,7 +474,8 @@ kpk_status kpk_comm_choose_norm(const kpk_comm *comm, kpk_comm_type type,
     return KPK_OK;
 }
 
-/* One launch: `n` as it stands, of[] all ranks' inputs if they are read. */
+/* One launch with arguments `n`; of[] has all ranks' inputs, if they are read.
+ */
 static kpk_status launch_norm(const kpk_comm *comm, const kpk_comm_plan *plan,
                               const kpk_kernel *kernel, uint32_t rank,
                               const kpk_comm_norm_args *n, uint32_t rows,
@@ -543,7 +547,7 @@ static kpk_status check_norm_call(const kpk_comm *comm,
     return kpk_i_comm_usable(comm, "kpk_comm_norm");
 }
 
-/* p, which may be NULL, some bytes on */
+/* p + nbytes, or NULL if p is NULL */
 static void *on_by(const void *p, uint64_t nbytes)
 {
     return p ? (char *)p + nbytes : NULL;
@@ -618,7 +622,7 @@ kpk_status kpk_comm_launch_all(kpk_comm *comm, const kpk_comm_plan *plan,
     if (comm->party.gather)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_comm_launch_all: other ranks are "
                                        "other processes'");
-    /* a rank that starts waits for all others */
+    /* each rank's kernel waits for those of all other ranks */
     for (uint32_t r = 0; r < comm->ranks && st == KPK_OK; r++) {
         char *of[KPK_COMM_MOST_RANKS];
 

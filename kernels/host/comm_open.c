@@ -1,4 +1,4 @@
-/* comm_open.c - groups of GPUs: workspaces, buffers, who is missing */
+/* comm_open.c - groups of GPUs: workspaces, buffers, timeouts */
 #include "comm_inside.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static kpk_status make_workspace(kpk_comm *comm, uint32_t rank)
     comm->workspaces[rank] = made;
     if (st == KPK_OK)
         st = kpk_fill(comm->insts[rank], made, 0, slots);
-    if (st == KPK_OK) /* words of medium.h that have not come */
+    if (st == KPK_OK) /* all ones are the empty words of medium.h */
         st = kpk_fill(comm->insts[rank], (char *)made + slots, 0xff,
                       nbytes - slots);
     if (st == KPK_OK) /* the fill may go on when the call returns */
@@ -71,7 +71,7 @@ static kpk_status make_workspace(kpk_comm *comm, uint32_t rank)
     return st;
 }
 
-/* What a rank's launches noted: 0, or 1 + the rank that did not come. */
+/* Reads a rank's timeout word: 0, or 1 + the rank that did not come. */
 static kpk_status noted_by(const kpk_comm *comm, uint32_t rank, uint32_t *out)
 {
     return kpk_copy_from(comm->insts[rank], out,
@@ -117,7 +117,7 @@ static void why_not_kernels(const kpk_comm *comm, char why[WHY_NBYTES])
                  (unsigned long)comm->ranks, KPK_COMM_MOST_RANKS);
 }
 
-/* Finds RCCL or NCCL. `why` is why it is needed. */
+/* Finds RCCL or NCCL; `why` says why the group needs it. */
 static kpk_status find_library(const kpk_comm *comm, const kpk_instance *inst,
                                const char *why, const char **engine)
 {
@@ -293,11 +293,12 @@ kpk_status kpk_comm_open(kpk_instance *const *insts, uint32_t ranks,
     if (st == KPK_OK)
         *out = comm;
     else
-        (void)kpk_comm_close(comm); /* the sentence is of what failed first */
+        (void)kpk_comm_close(comm); /* keeps the message of the first failure */
     return st;
 }
 
-/* What ranks of a group over processes must agree on, and what they have. */
+/* A rank's settings, which must be equal in all processes of a group, and its
+ * resources. */
 struct terms {
     int32_t version;
     uint32_t rank, ranks;
@@ -388,20 +389,21 @@ static kpk_status share_workspaces(kpk_comm *comm, char why[WHY_NBYTES])
     return st;
 }
 
-/* Libraries need none. All ranks come here, with one or without. */
+/* Frees the workspace, which RCCL and NCCL do not need. All ranks call it, even
+ * without a workspace. */
 static void drop_workspace(kpk_comm *comm)
 {
     const uint32_t rank = comm->party.rank;
 
     if (rank >= KPK_COMM_MOST_RANKS || !comm->workspaces[rank])
         return;
-    kpk_i_party_wait(&comm->party); /* until nobody maps it */
+    kpk_i_party_wait(&comm->party); /* until no rank maps it */
     (void)kpk_free(comm->insts[rank], comm->workspaces[rank]);
     comm->workspaces[rank] = NULL;
 }
 
-/* By kernels where all ranks reach each other's memory, else by a library. All
- * ranks come to the same end, from the same terms and answers. */
+/* Opens the group with module comm if all ranks can access each other's memory,
+ * else with RCCL or NCCL. All ranks decide alike, from the same data. */
 static kpk_status meet_processes(kpk_comm *comm)
 {
     const struct kpk_i_party *party = &comm->party;
@@ -472,12 +474,12 @@ kpk_status kpk_comm_open_rank(kpk_instance *inst, uint32_t rank, uint32_t ranks,
         *out = comm;
         return KPK_OK;
     }
-    comm->party.gather = NULL; /* all fail: nobody is waited for */
+    comm->party.gather = NULL; /* all ranks fail: close() meets no other rank */
     (void)kpk_comm_close(comm);
     return st;
 }
 
-/* Communicators; they are aborted if somebody has been missed. */
+/* Closes the communicators, or aborts them if a rank has timed out. */
 static kpk_status close_library(kpk_comm *comm)
 {
     kpk_status st = KPK_OK;
@@ -494,9 +496,9 @@ static kpk_status close_library(kpk_comm *comm)
     return st;
 }
 
-/* Before memory is given back: waits until nobody uses it, then gives up that
- * of the others. Who has waited in vain, found by a check or not yet, does not
- * wait again. */
+/* Waits, before memory is freed, until no rank uses it, and unmaps the other
+ * ranks' memory. A rank with a timeout, reported or not, does not wait again.
+ */
 static void part(kpk_comm *comm)
 {
     const struct kpk_i_party *party = &comm->party;
@@ -505,7 +507,7 @@ static void part(kpk_comm *comm)
     const bool meets = !atomic_load(&comm->missed) &&
                        noted_by(comm, party->rank, &noted) == KPK_OK && !noted;
 
-    if (meets) /* until all have done their launches */
+    if (meets) /* waits for the launches of all ranks */
         kpk_i_party_wait(party);
     kpk_i_party_unshare(party, inst, comm->workspaces);
     for (struct comm_buffer *b = comm->buffers; b; b = b->next)
@@ -549,7 +551,8 @@ const char *kpk_comm_engine(const kpk_comm *comm)
     return comm->engine ? comm->engine : "module comm";
 }
 
-/* A group over processes learns where the others have theirs. */
+/* In a group over processes, exchanges the buffers' handles with other ranks.
+ */
 static kpk_status share_buffer(kpk_comm *comm, struct comm_buffer *b)
 {
     const struct kpk_i_party *party = &comm->party;
@@ -605,7 +608,7 @@ kpk_status kpk_comm_register(kpk_comm *comm, void *const *buffers,
     return st;
 }
 
-/* Notes the first wait in vain, which ends the group. */
+/* Records the first timeout, which ends the group. */
 static void end_group(kpk_comm *comm, uint32_t rank, uint32_t missed)
 {
     uint32_t none = 0;
@@ -673,7 +676,7 @@ static kpk_status wait_for_library(kpk_comm *comm, uint32_t rank, void *stream)
                             (unsigned long)rank, comm->engine,
                             (unsigned long)comm->limit_ms);
     }
-    if (st != KPK_OK && library) { /* what is in the stream must end */
+    if (st != KPK_OK && library) { /* abort, so that the stream's work ends */
         end_group(comm, rank, SOME);
         comm->library[rank] = NULL;
         (void)kpk_i_collectives_abort(comm->insts[rank], library);

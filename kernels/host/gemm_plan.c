@@ -67,15 +67,15 @@ static const char *const column_names[] = {
     [ROOM] = "room",         /* tiles that a compute unit works on at once */
     [STEP_NS] = "step_ns",   /* a tile's step, in a full unit */
     [ALONE_NS] = "alone_ns", /* a step of a tile alone in its unit */
-    [START_NS] = "start_ns", /* a tile besides its steps */
-    [JOIN_NS] = "join_ns",   /* joining splits, besides bytes */
+    [START_NS] = "start_ns", /* a tile's work outside of its steps */
+    [JOIN_NS] = "join_ns",   /* the fixed time of joining splits */
     [RATE] = "rate", /* bytes of memory that a compute unit moves in a ns */
-    [LEAST_NS] = "least_ns", /* a product besides its bytes; 0: not known */
-    [RESIDENT] = "resident", /* 1: a block has more to do while others wait */
+    [LEAST_NS] = "least_ns", /* a launch's time besides memory; 0: unknown */
+    [RESIDENT] = "resident", /* 1: blocks are persistent */
     [CLUSTER] = "cluster",   /* most blocks that can share a tile */
     [SHARE_NS] = "share_ns", /* sharing a tile, besides steps */
     [SHARED_STEP_NS] = "shared_step_ns", /* a step in a cluster or split */
-    [ALIGNED] = "aligned", /* to so many bytes rows of A and B should be */
+    [ALIGNED] = "aligned", /* bytes that rows of A and B should align to */
 };
 
 struct choice {
@@ -170,7 +170,8 @@ static double rest(double n, double each)
     return left > 0 && left < each ? left : 0;
 }
 
-/* A time in ns, with the least time that memory takes. */
+/* The larger of ns and the time that memory takes, plus a sixteenth of the
+ * smaller one. */
 static double with_memory(const struct choice *c, const kpk_number *cells,
                           double ns)
 {
@@ -192,9 +193,9 @@ static double time_of_join(const struct choice *c, const kpk_number *cells,
            (double)nbytes * 2 / ((double)cells[c->columns[RATE]].i * c->units);
 }
 
-/* A tile besides its steps, in ns. Where a kernel wants 16 bytes at a time, and
- * a row of C is not a multiple of them, threads store one or two results at a
- * time. */
+/* A tile's time outside of its steps, in ns. If a kernel stores 16 bytes at a
+ * time, but rows of C are not multiples of 16 bytes, threads store one or two
+ * results at a time, which costs RESULT_NS more. */
 static double start_of(const struct choice *c, const kpk_number *cells)
 {
     enum { RESULT_NS = 65 };
@@ -256,8 +257,8 @@ static uint64_t clusters_at_once(const struct choice *c,
                         : whole * (GROUP / cluster) / GROUP * room;
 }
 
-/* The time in clusters of `cluster` blocks, which share the tiles of the last
- * partial round. */
+/* The time if clusters of `cluster` blocks share the tiles of the last partial
+ * round. */
 static double clustered_time(const struct choice *c, const kpk_number *cells,
                              uint32_t cluster)
 {
@@ -275,14 +276,14 @@ static double clustered_time(const struct choice *c, const kpk_number *cells,
     const double steps = (double)steps_of(c->product);
     double ns = rounds * (start + steps * all_full);
 
-    if (rounds > 0 && cluster > 2) /* units would be idle in whole rounds */
+    if (rounds > 0 && cluster > 2) /* leaves units idle in whole rounds */
         return 1e300;
-    if (turns > 1 && turns < cluster) /* whole tiles were faster, measured */
+    if (turns > 1 && turns < cluster) /* whole tiles are faster (measured) */
         return 1e300;
     if (turns >= cluster) {
         ns += start + steps * all_full;
     } else if (left > 0) {
-        /* tiles of one unit at a time */
+        /* blocks that one unit runs at once */
         const double busy = left < (double)clusters ? left : (double)clusters;
         const double each =
             full * (double)div_up((uint64_t)busy * cluster, c->units);
@@ -307,7 +308,7 @@ static uint64_t aligned_nbytes(uint32_t rows, uint32_t cols, uint32_t batch,
     return (double)to * rows * batch > 1e18 ? UINT64_MAX : to * rows * batch;
 }
 
-/* Copies of operands to aligned rows, behind the sums of splits. */
+/* Aligned copies of A and B, behind the splits' sums in the workspace. */
 struct copies {
     uint64_t a, b; /* bytes; 0: rows are aligned, or no kernel copies */
     uint64_t begin;
@@ -336,11 +337,11 @@ static struct copies copies_of(const struct choice *c, const kpk_number *cells,
     return copies;
 }
 
-/* The time of a kernel and of the copies it wants, of `ns` without them. */
+/* The time of a kernel with its copies of A and B. */
 static double time_with_copies(const struct choice *c, const kpk_number *cells,
                                const struct cost *cost)
 {
-    enum { LAUNCH_NS = 4500, SLOWER = 4 }; /* where rows are not aligned */
+    enum { LAUNCH_NS = 4500, SLOWER = 4 }; /* if rows are not aligned */
     const struct copies copies = copies_of(c, cells, cost->splits);
     const double rate = (double)cells[c->columns[RATE]].i * c->units;
 
@@ -673,7 +674,7 @@ static kpk_status launch_join(kpk_instance *inst, const kpk_gemm_product *p,
     return st;
 }
 
-/* An operand as it lies: `rows` rows of `cols`. */
+/* An operand in memory: `rows` rows of `cols` elements. */
 struct operand {
     const void *matrix;
     uint32_t rows, cols, leading;

@@ -29,8 +29,8 @@ typedef enum kpk_gemm_type {
 /* C = alpha A B + beta C + bias, for each matrix of a batch. */
 typedef struct kpk_gemm_product {
     kpk_gemm_type type;
-    uint32_t trans_a; /* 0: A lies as [m, k], row-major; 1: as [k, m] */
-    uint32_t trans_b; /* 0: B lies as [k, n]; 1: as [n, k] */
+    uint32_t trans_a; /* 0: A is stored as [m, k], row-major; 1: as [k, m] */
+    uint32_t trans_b; /* 0: B is stored as [k, n]; 1: as [n, k] */
     uint32_t m, n, k;
     uint32_t batch;
 } kpk_gemm_product;
@@ -62,8 +62,8 @@ typedef struct kpk_gemm_plan {
  *   workspace_nbytes
  *            the caller's device memory for splits; 0 for none,
  *            UINT64_MAX to learn from out how much would be used. On NVIDIA's
- *            it also holds copies of A and B of f16 and bf16 if their rows, as
- *            long as a row is, are not multiples of 16 bytes, and copies pay
+ *            GPUs it also holds aligned copies of A and B of f16 and bf16, if
+ *            their rows are not multiples of 16 bytes and copies save time
  *   out      the plan; left alone on failure
  *
  * kpk_gemm_choose_for() is the same without a device, for a target ID and a

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { TILE = 2048 };         /* SORT_TILE of sort/merge.h */
-enum { ONE_BLOCK = 4096 };    /* columns that one block sorts as fast */
+enum { ONE_BLOCK = 4096 };    /* columns up to which one block is as fast */
 enum { MOST_GRID_Y = 65535 }; /* rows of a launch */
 
 struct sort {

@@ -7,9 +7,9 @@
  *     kpk_sort_launch(inst, "asort_desc_f32", x, dst, nrows, ncols, workspace,
  *                     nbytes, stream);
  *
- * The result is that of the kernel: dst[r][i] is the column of row r's i-th
- * value, equal values in the order of their columns. Nothing is allocated,
- * measured or kept.
+ * dst[r][i] becomes the column of row r's i-th value; equal values keep the
+ * order of their columns. The kernel alone gives the same result. Nothing is
+ * allocated, measured or kept.
  */
 #ifndef KPACK_SORT_ROWS_H
 #define KPACK_SORT_ROWS_H
@@ -22,8 +22,8 @@ extern "C" {
 
 /*
  * kpk_sort_workspace() tells how much device memory a sort can use: 16 bytes
- * for each element, 24 for those of 8 bytes; 0 for rows of up to 4096 columns,
- * which one block sorts.
+ * for each element, or 24 for elements of 8 bytes; 0 for rows of up to 4096
+ * columns, which one block sorts.
  *
  *   kernel  a kernel's name, "asort_asc_T" or "asort_desc_T"; not kept
  *   nbytes  set on success, left alone on failure
@@ -41,10 +41,10 @@ kpk_status kpk_sort_workspace(const char *kernel, uint32_t nrows,
  *   x          [nrows, ncols] of the kernel's type, device memory, contiguous
  *   dst        [nrows, ncols] u32, device memory
  *   workspace  device memory of workspace_nbytes, aligned to 8, which must stay
- *              until the kernels are done. With less than kpk_sort_workspace()
- *              tells, as many rows are sorted at a time as it holds. With less
- *              than one row takes, or NULL, one block sorts a row, which takes
- *              hundreds of times as long for 250,000 columns
+ *              until the kernels are done. If it is smaller than
+ *              kpk_sort_workspace() tells, fewer rows are sorted at a time. If
+ *              it is too small for one row, or NULL, one block sorts each row,
+ *              which takes hundreds of times as long for 250,000 columns
  *   stream     a hipStream_t of the instance's device; NULL for the default one
  *
  * Fails as kpk_sort_workspace(), kpk_kernel_get(), kpk_kernel_shape() and

@@ -26,7 +26,7 @@
 #include <hip/hip_runtime.h>
 #endif
 
-/* NN of sm_NN; the newest where nvcc looks at the host's part; 0 on AMD. */
+/* NN of sm_NN; the newest in nvcc's host pass; 0 on AMD. */
 #if !KPK_NVIDIA
 #define KPK_SM 0
 #elif defined(__CUDA_ARCH__)
@@ -56,9 +56,8 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define DEV static __device__ __forceinline__
 /* An inlined member function. */
 #define DEV_MEMBER __device__ __forceinline__
-/* A member function that NVIDIA's kernels call: a module's PTX, which the
- * driver compiles on the user's machine, has it once. On AMD's it is inlined.
- */
+/* A member function that is called on NVIDIA's GPUs and inlined on AMD's. The
+ * driver then compiles one copy of it from a module's PTX. */
 #if KPK_NVIDIA
 #define DEV_MEMBER_CALLED __device__ __noinline__
 #else
@@ -119,7 +118,7 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define LDS_BYTES(name)                                                        \
     extern __shared__ __attribute__((aligned(16))) unsigned char name[]
 
-/* ---- the same bits as another type ----------------------------------- */
+/* ---- reinterpreting bits as another type ----------------------------- */
 
 template <typename To, typename From> DEV To bits_as(const From &from)
 {

@@ -6,10 +6,10 @@
 #if KPK_NVIDIA
 #define compare_here(v) (v)
 #else
-/* v, uniform over lanes, so that a comparison with v becomes a jump in this
- * place: the compiler prefers masks of comparisons, which keep the single
- * scalar ALU of CDNA's compute units busy. The two moves go to the vector ALU
- * instead. */
+/* v, uniform over lanes, in a form that makes the compiler branch on a
+ * comparison with v here. By itself it prefers masks of comparisons, which keep
+ * the single scalar ALU of CDNA's compute units busy. The two moves that this
+ * costs run on the vector ALU. */
 DEV u32 compare_here(u32 v)
 {
     /* volatile, it would stop scalar loads */

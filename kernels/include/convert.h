@@ -202,7 +202,8 @@ DEV float odd_f32(u64 v)
 {
     if (v >> 32 == 0)
         return odd_f32((u32)v);
-    /* at least 17 bits stay, the last one sticky, until it fits 32 */
+    /* Drop 16 bits at a time until the rest fits 32 bits. At least 17 bits
+     * remain; the last one is set if a dropped bit was. */
     u64 m = v >> 16 | ((v & 0xffffu) != 0);
     float scale = 0x1p16f;
     if (m >> 32 != 0) {
@@ -287,7 +288,7 @@ template <typename T> DEV T times_of(T a, T b)
     return convert<T>((calc_t<T>)(x * y));
 }
 
-/* The same bits by one instruction instead of four. */
+/* Gives the same bits by one instruction instead of four. */
 #define NATIVE_ARITHMETIC(T, name, instruction)                                \
     DEV T name(T a, T b)                                                       \
     {                                                                          \

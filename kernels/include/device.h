@@ -28,7 +28,7 @@ DEV u32 log2_of(u32 v)
     return 31 - (u32)__clz((int)v);
 }
 
-/* the same of a constant */
+/* log2_of() for constants */
 DEV constexpr u32 constant_log2(u32 v)
 {
     return v > 1 ? 1 + constant_log2(v / 2) : 0;
@@ -62,7 +62,7 @@ DEV float rounded_product(float a, float b)
 #endif
 }
 
-/* a * b + c, rounded once, where the compiler must fuse */
+/* a * b + c, rounded once; the compiler must fuse it */
 DEV double fused(double a, double b, double c)
 {
     return __builtin_fma(a, b, c);
@@ -206,7 +206,7 @@ template <u32 mask> DEV u32 lane_xor_word(u32 v)
         constexpr int perm =
             (0 ^ mask) | (1 ^ mask) << 2 | (2 ^ mask) << 4 | (3 ^ mask) << 6;
         return (u32)__builtin_amdgcn_mov_dpp((int)v, perm, 0xf, 0xf, true);
-    } else { /* bit mode of ds_swizzle: and 31, or 0, xor mask */
+    } else { /* ds_swizzle in bit mode: lane i of 32 reads i ^ mask */
         return (u32)__builtin_amdgcn_ds_swizzle((int)v, 0x1f | mask << 10);
     }
 #endif
@@ -233,8 +233,8 @@ template <u32 mask, typename T> DEV T lane_xor(const T &v)
     }
 }
 
-/* v of 32 neighbouring lanes, or fewer, joined by op in a fixed order, for all
- * of them */
+/* Joins v of `lanes` adjacent lanes by op, in a fixed order; all lanes get the
+ * result. */
 template <u32 lanes = 32, typename T, typename Op> DEV T join_lanes(T v, Op op)
 {
     if constexpr (lanes > 16)
@@ -262,8 +262,8 @@ DEV u32 uniform(u32 v)
 }
 
 #if !KPK_NVIDIA
-/* The kernel's arguments from byte `offset` on, of which the compiler knows
- * nothing. */
+/* The kernel's arguments from byte `offset` on. The compiler does not see that
+ * they are arguments, so each use loads them again. */
 template <typename Args> DEV auto *arguments_from(u32 offset)
 {
     typedef const __attribute__((address_space(4))) u8 constant_byte;
@@ -276,9 +276,9 @@ template <typename Args> DEV auto *arguments_from(u32 offset)
 #endif
 
 /*
- * A kernel's arguments, read again from where the launch put them. AMD's
- * compiler would keep every number that follows from them in scalar registers,
- * through loops that do not need it, and there are too few. Args has the
+ * A kernel's arguments, loaded again from the argument segment. Otherwise AMD's
+ * compiler keeps every value derived from an argument in scalar registers
+ * through loops that do not use it, and runs out of registers. Args has the
  * kernel's parameters from the first on.
  */
 template <typename Args> DEV const Args &read_again(const Args &given)
@@ -307,11 +307,11 @@ DEV void wave_sync()
 }
 
 /*
- * What this work-item, and what it has seen, is there for the whole device
- * before an atomic that follows: for a flag or a count that tells others.
+ * A release fence with device scope: this work-item's writes, and writes that
+ * it has seen, are visible before an atomic that follows, such as a flag.
  *
- * LLVM 22.1.8 leaves out the wait for buffer_wbl2 where nothing else is under
- * way, so gfx90a, gfx942 and gfx950 get a wait of their own.
+ * LLVM 22.1.8 omits the wait for buffer_wbl2 if no other memory operation is
+ * in flight, so this function adds a wait on gfx90a, gfx942 and gfx950.
  */
 DEV void fence_release()
 {
@@ -336,8 +336,8 @@ DEV void fence_acquire()
 }
 
 /*
- * Makes the compiler read memory anew from here on: for values in LDS that are
- * dearer to keep in registers than to read again.
+ * Makes the compiler read memory again from here on, for values in LDS that
+ * should not be kept in registers.
  */
 DEV void forget_memory()
 {

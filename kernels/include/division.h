@@ -2,8 +2,7 @@
  * division.h - divisions of indices, and the offsets of strided views
  *
  * GPUs divide in software: 64 bits take about four times as long as 32. Indices
- * are 64 bits wide everywhere, but most of them fit 32, and that is asked
- * first.
+ * have 64 bits everywhere, but most fit 32 bits, so this is tested first.
  */
 #pragma once
 
@@ -34,7 +33,7 @@ DEV u64 divide_size(u64 a, u32 b, bool fits)
     return fits ? divide_uniform((u32)a, b) : a / b;
 }
 
-/* Where linear index i lies: off = sum of coordinate * stride, last dim first.
+/* The offset of linear index i: the sum of coordinate * stride, last dim first.
  */
 DEV u64 strided_offset(u64 i, u64 num_dims, const size_t *dims,
                        const size_t *strides)

@@ -40,8 +40,8 @@ DEV void wait_for_launch_before()
 #endif
 }
 
-/* The same, once `known`, which is not 0, has been worked out: compilers leave
- * arithmetic for after a wait. */
+/* The same, but `known`, which is not 0, is computed before the wait; compilers
+ * would move the arithmetic behind it. */
 DEV void wait_for_launch_before(u64 known)
 {
 #if KPK_SM >= 90

@@ -40,7 +40,7 @@ DEV f64 exp_f64(f64 x)
     const u32 size = (u32)(bits_as<u64>(x) >> 32) & 0x7fffffffu;
 
     if (size >= 0x40862000u) {      /* from 708 on, and NaN */
-        asm volatile("" : "+v"(x)); /* else all lanes wait for exp() */
+        asm volatile("" : "+v"(x)); /* keeps exp() out of the other lanes */
         return exp(x);
     }
 

@@ -308,9 +308,9 @@ DEV void map_each(const Blocks &blocks, u64 n, u64 rank, const size_t *info,
 }
 
 /*
- * Elements in a pack. On AMD the slowest functions go one by one: two copies of
- * one share more constants than there are SGPRs, and waves enough fit to keep
- * memory busy with 8 bytes a lane.
+ * Elements in a pack. On AMD the slowest functions take one element at a time:
+ * two copies need more constants than there are SGPRs, and enough waves fit to
+ * keep memory busy with 8 bytes a lane.
  */
 template <Weight weight, u32 widest> DEV constexpr u32 pack_size()
 {
@@ -318,9 +318,9 @@ template <Weight weight, u32 widest> DEV constexpr u32 pack_size()
 }
 
 /*
- * Packs that a thread loads at once, and packs of a thread in all where one
- * block in k * stay works. In candle's shape the fewer stay the better, as long
- * as they keep memory busy; small types take more packs for that. Measured on
+ * Packs that a thread loads at once, and all packs of a thread if one block in
+ * k * stay computes. In candle's launches fewer blocks are faster, as long as
+ * they keep memory busy, which takes more packs with small types. Measured on
  * an H200 (tests/bench/results/models.csv).
  */
 template <Weight weight, u32 nops, u32 k, u32 first, u32 widest> struct Shape {
@@ -337,14 +337,14 @@ template <Weight weight, u32 nops, u32 k, u32 first, u32 widest> struct Shape {
                                 : widest == 2 || first != widest ? 8
                                 : weight == HEAVY && KPK_NVIDIA  ? 8
                                                                  : 4;
-    /* blocks of a small grid: ten for each multiprocessor where each element
-     * is a load of two bytes, and something to do */
+    /* the most blocks of a small grid: ten for each multiprocessor if elements
+     * have two bytes and are not only copied */
     static constexpr u32 small =
         KPK_NVIDIA && nops == 1 && first == 2 && weight != COPY ? 1320
                                                                 : small_grid<k>;
 };
 
-/* By the blocks that stay, as the operands lie. */
+/* Maps by the blocks that stay, in the way for the operands' layout. */
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
           typename B, typename C, typename F>
 DEV void map_by_layout(const Blocks &blocks, u64 n, u64 rank,
@@ -403,10 +403,10 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     constexpr u32 each = Best::each, stay = Best::stay, small = Best::small;
 
     /*
-     * Most blocks of a large grid leave, so the check for leaving comes first,
-     * with no other work in front of it. A small grid goes straight to its load
-     * from there: with 32 waves on a multiprocessor an instruction takes 8
-     * cycles of a scheduler. A heavy function is there once for both layouts.
+     * Most blocks of a large grid leave, so the test for leaving comes before
+     * all other work. A small grid loads right after the test, because with 32
+     * waves on a multiprocessor an instruction takes 8 cycles of a scheduler. A
+     * heavy function is instantiated once for both layouts.
      */
     constexpr bool once = weight == HEAVY;
     constexpr bool quick = KPK_NVIDIA && nops <= 2 && !once;
@@ -437,7 +437,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
                 in.a = load_now(a + wide_index(i), mine);
                 if constexpr (nops > 1)
                     in.b = load_now(b + wide_index(i), mine);
-                /* the rest while they are under way */
+                /* the other work while the loads are in flight */
                 u64 to = __cvta_generic_to_global(out + wide_index(i));
 
                 asm volatile("" : "+l"(to));

@@ -79,21 +79,21 @@ template <typename T> DEV calc_t<T> log_of(calc_t<T> x)
 }
 
 /*
- * sin x, off by 2.1 * 2^-24 at most. On AMD the library takes a part from -pi/4
- * to pi/4, works out sine and cosine and chooses: more than DRAM leaves time
- * for. This part is from -pi/2 to pi/2, of half turns taken away in three
- * pieces; the first two differences are exact below 2^17.
+ * sin x, with an error of at most 2.1 * 2^-24. AMD's library reduces x to -pi/4
+ * .. pi/4, computes sine and cosine and selects one, which takes longer than
+ * DRAM. This function reduces x to -pi/2 .. pi/2 by subtracting multiples of pi
+ * in three pieces; the first two subtractions are exact below 2^17.
  */
 DEV float sin_f32(float x)
 {
     if (KPK_NVIDIA || !(fabsf(x) < 0x1p17f)) {
 #if !KPK_NVIDIA
-        asm volatile("" : "+v"(x)); /* else all lanes wait for sinf() */
+        asm volatile("" : "+v"(x)); /* keeps sinf() out of the other lanes */
 #endif
         return sinf(x);
     }
 
-    const float magic = 0x1.8p23f; /* rounds; the last bit is that of turns */
+    const float magic = 0x1.8p23f; /* rounds; its last bit is that of turns */
     const float turns = fused(fabsf(x), 0.318309886f, magic);
     const float whole = turns - magic;
     float part = fused(whole, -0x1.921fb4p+1f, fabsf(x));
@@ -228,17 +228,17 @@ template <typename T> DEV calc_t<T> size_up_to(calc_t<T> most, calc_t<T> x)
     return size > most ? most : size;
 }
 
-/* x where it is -most or more, else that: infinity times 0 would be NaN */
+/* The larger of x and -most; without it infinity times 0 would give NaN. */
 template <typename C> DEV C above(C most, C x)
 {
     return x < -most ? -most : x;
 }
 
 /*
- * v times the standard normal distribution function of -x, for x from 0 to 16:
- * e^(-x^2 / 2) times a polynomial of 1 / (1 + c x), which is off by 2^-17 of it
- * for small floats, and by 2^-25 for f32. The exponential comes as two factors,
- * because it may be too small for one where the product is not.
+ * v times the standard normal distribution function of -x, for x from 0 to 16.
+ * It is e^(-x^2 / 2) times a polynomial of 1 / (1 + c x), with a relative error
+ * of 2^-17 for small floats and of 2^-25 for f32. The exponential is split into
+ * two factors, because it may underflow although the product does not.
  */
 template <typename T> DEV float tail_times(float v, float x)
 {
@@ -304,11 +304,10 @@ template <typename T> DEV calc_t<T> elu_of(calc_t<T> x, calc_t<T> alpha)
 }
 
 /*
- * x / (1 + e^-y), for y of the sign of x. Let h be e^(-|y| / 2): then
- * 1 / (1 + e^-y) is 1 / (1 + h^2), for y < 0 times h^2. No difference cancels
- * in this form. The factors h come one after the other, because their product
- * may be too small for the type where the result is not. Results become 0 where
- * h does.
+ * x / (1 + e^-y), for a y with the sign of x. Let h be e^(-|y| / 2). Then
+ * 1 / (1 + e^-y) is 1 / (1 + h^2), times h^2 if y < 0. In this form nothing
+ * cancels. The factors h are applied one by one, because their product may
+ * underflow although the result does not. If h is 0, so is the result.
  */
 template <typename C> DEV C weighted(C x, C y, C h)
 {

@@ -53,7 +53,7 @@ DEV bool is_left_out(u32 each, u32 log_run = 0)
 /* AMD's chips of up to 8 dies deal blocks to the dies in turn: runs of 8 */
 constexpr u32 log_walk_run = KPK_NVIDIA ? 0 : 3;
 
-/* The blocks that stay where one in 2^shift does. */
+/* The blocks that stay if one block in 2^shift stays. */
 struct Blocks {
     u32 number, count; /* this block's place among them; their number */
     bool stays;
@@ -78,7 +78,8 @@ DEV u32 walk_shift(u32 each)
     return min_of(log2_of(most), log2_of(each));
 }
 
-/* for a walk by packs; in few instructions for large grids of 1024 threads */
+/* Whether the block has no part in a walk by packs. For large grids of 1024
+ * threads a block, the test takes few instructions. */
 DEV bool leaves_at_once(u32 each)
 {
     if (blockDim.x == 1024 && gridDim.x >= each << 10)
@@ -87,9 +88,9 @@ DEV bool leaves_at_once(u32 each)
 }
 
 /*
- * The packs for a thread of a block that stays, out of n. If the launch has
- * more threads than packs, the first threads of each block take them. W is u32
- * if walk_is_short(), else u64
+ * A thread's packs of n in all, if its block stays. If the launch has more
+ * threads than packs, the first threads of each block take them. W is u32 if
+ * walk_is_short(), else u64.
  */
 template <typename W> struct Walk {
     W first, step;
@@ -108,7 +109,8 @@ template <typename W> struct Walk {
     }
 };
 
-/* whether no place of a walk over n items, nor the next ones, leaves u32 */
+/* Whether all indices of a walk over n items fit u32, even after the last step.
+ */
 DEV bool walk_is_short(u64 n)
 {
     return n < 1ull << 31 && global_threads() < 1ull << 30;

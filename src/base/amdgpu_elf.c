@@ -87,7 +87,7 @@ static bool in_file(const struct codeobj *co, uint64_t offset, uint64_t nbytes)
     return offset <= co->nbytes && nbytes <= co->nbytes - offset;
 }
 
-/* Refuses a truncated file: every segment for the loader must lie in it. */
+/* Refuses a truncated file: all loadable segments must lie in the file. */
 static bool check_segments(const struct codeobj *co, const struct elf64 *elf,
                            char error[CODEOBJ_ERROR_MAX])
 {

@@ -13,7 +13,7 @@
 #include "msgpack_scan.h"
 #include "text.h"
 
-/* More than any compiler makes; bounds what a hostile note can ask for. */
+/* Limits above any compiler's output; they bound memory for a hostile note. */
 #define KERNELS_MAX 65536
 #define ARGS_MAX 4096
 #define ARG_END_MAX (1u << 20)
@@ -76,7 +76,7 @@ static bool get_uint(value v, uint64_t max, uint64_t *out)
     return *out <= max;
 }
 
-/* The integers of a kernel's map and where they go. */
+/* The integers of a kernel's map, and the fields that get them. */
 struct field {
     const char *key;
     bool required;

@@ -171,7 +171,8 @@ static bool make_room(struct sink *sink)
     return true;
 }
 
-/* Each expands c->data and gives how much of it that took, 0 on failure. */
+/* Each function expands c->data and returns how many bytes of it were read; 0
+ * on failure. */
 
 static size_t expand_zlib(const struct compressed *c, struct sink *sink)
 {

@@ -26,10 +26,10 @@ struct bundle {
     const unsigned char *data;
     size_t nbytes; /* SIZE_MAX if it is not known */
     uint64_t nentries;
-    uint64_t next;       /* number of the entry that comes next */
+    uint64_t next;       /* number of the next entry */
     size_t at;           /* offset of this entry's record */
     size_t extent;       /* end of the records and entries seen so far */
-    const char *message; /* NULL, or what is wrong with the bundle */
+    const char *message; /* NULL, or the fault of the bundle */
 };
 
 struct bundle_entry {
@@ -40,9 +40,9 @@ struct bundle_entry {
 };
 
 /*
- * bundle_open() starts the walk, bundle_next() takes one entry. Both say false
- * at a damaged bundle, with bundle->message set; bundle_next() also at the end,
- * with none.
+ * bundle_open() starts the walk, bundle_next() takes one entry. Both return
+ * false and set bundle->message if the bundle is damaged. bundle_next() also
+ * returns false at the end, with a message of NULL.
  */
 bool bundle_open(struct bundle *bundle, const void *data, size_t nbytes);
 bool bundle_next(struct bundle *bundle, struct bundle_entry *out);

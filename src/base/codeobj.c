@@ -1,4 +1,4 @@
-/* codeobj.c - what all readers of code objects share */
+/* codeobj.c - functions that all readers of code objects share */
 #include "codeobj.h"
 
 #include <stdarg.h>

@@ -38,10 +38,10 @@ struct codeobj {
     char *path;
     unsigned char *data; /* the whole file */
     size_t nbytes;
-    char target[CODEOBJ_TARGET_MAX]; /* as the file says */
+    char target[CODEOBJ_TARGET_MAX]; /* from the file */
     unsigned cov;      /* AMDGPU: code object version, 3 to 6; a cubin: CUDA's
                         * release, 130 is 13.0; PTX: its ISA's, 78 is 7.8 */
-    bool knows_suffix; /* a cubin that says whether it is for sm_90 or sm_90a */
+    bool knows_suffix; /* a cubin that records whether it is sm_90 or sm_90a */
     struct codeobj_kernel *kernels; /* sorted by name, as strcmp */
     size_t nkernels;
 };
@@ -76,7 +76,7 @@ const char *codeobj_sort(struct codeobj *co);
 struct codeobj_kernel *codeobj_find(const struct codeobj *co, const char *name,
                                     size_t nbytes);
 
-/* For readers: writes the sentence that says what is wrong; returns false. */
+/* For readers: writes an error message; returns false. */
 bool codeobj_fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
     __attribute__((format(__printf__, 2, 3)));
 

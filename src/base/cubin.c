@@ -80,7 +80,7 @@ struct record {
     size_t nbytes;
 };
 
-/* Takes the record at *at; false at the end, or where none is whole. */
+/* Takes the record at *at; false at the end, or if the record is cut off. */
 static bool next_record(const unsigned char **at, const unsigned char *end,
                         struct record *out)
 {

@@ -1,7 +1,7 @@
 /* file.h - files and folders, by names in UTF-8
  *
- * file_posix.c and file_windows.c define all of it; a build takes one of them.
- * What fails says why in errno.
+ * file_posix.c and file_windows.c define all functions; a build uses one of
+ * them. Functions that fail set errno.
  */
 #ifndef KPK_BASE_FILE_H
 #define KPK_BASE_FILE_H

@@ -26,7 +26,7 @@ static inline uint64_t fnv1a_text(uint64_t h, const char *text)
     return h;
 }
 
-/* As the bytes of a little-endian machine. */
+/* Hashes a word as its four bytes, little-endian. */
 static inline uint64_t fnv1a_word(uint64_t h, uint32_t word)
 {
     for (unsigned shift = 0; shift < 32; shift += 8)

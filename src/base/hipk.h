@@ -36,9 +36,9 @@ enum hipk_kind { HIPK_NONE, HIPK_MOVED, HIPK_DAMAGED };
 enum hipk_kind hipk_open(struct hipk *hipk, const void *data, size_t nbytes);
 void hipk_close(struct hipk *hipk);
 
-/* Where one of the paths leads: a path without ".." from the library's folder,
- * which is absolute, with the placeholder still in it. To be freed; NULL
- * without memory. */
+/* Resolves one of the paths against the library's folder, which is absolute.
+ * The result has no ".." and still has the placeholder. The caller frees it;
+ * NULL without memory. */
 char *hipk_resolve(const char *folder, const char *path);
 
 /*

@@ -1,4 +1,4 @@
-/* keyed_hash.h - hashes of texts that somebody else chose
+/* keyed_hash.h - hashes of untrusted texts
  *
  * A polynomial whose coefficients are a text's bytes, at a secret point, modulo
  * the prime 2^61 - 1: two texts of n bytes have the same hash for at most n of
@@ -20,8 +20,8 @@
 
 __extension__ typedef unsigned __int128 keyed_hash_wide;
 
-/* A new key. Where the system gives no random numbers, `somewhere`, an address
- * that was given by malloc(), is as much as nobody knows. */
+/* A new key. If the system gives no random numbers, the key is derived from
+ * `somewhere`, an address returned by malloc(). */
 static inline uint64_t keyed_hash_key(const void *somewhere)
 {
     uint64_t key;

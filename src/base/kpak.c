@@ -17,7 +17,7 @@ enum {
     HEADER_NBYTES = 16, /* magic, version, offset of the table */
     VERSION = 1,
     NAME_NBYTES_MAX = 1023, /* a module's, in the heads of its code objects */
-    TARGETS_MAX = 1024,     /* there are fewer than 100 */
+    TARGETS_MAX = 1024,     /* AMD has fewer than 100 */
 };
 
 /* The keys of the table of contents that the reader uses. */
@@ -61,8 +61,8 @@ struct stretch {
 struct reading {
     struct kpak *kpak;
     const unsigned char *data;
-    size_t toc_at;                /* code objects lie in front of it */
-    struct msgpack values[NKEYS]; /* behind each key; .at NULL: not there */
+    size_t toc_at;                /* the table's offset, behind code objects */
+    struct msgpack values[NKEYS]; /* the value of each key; .at NULL: absent */
     struct stretch *stored;       /* blobs or frames, by ordinal */
     size_t nstored;
     size_t used; /* of kpak->texts */
@@ -81,7 +81,7 @@ fail(struct kpak *kpak, const char *format, ...)
     return false;
 }
 
-/* errno is calloc()'s. */
+/* On failure errno is calloc()'s. */
 static void *allocate(struct kpak *kpak, size_t n, size_t nbytes)
 {
     void *memory = calloc(n ? n : 1, nbytes);
@@ -164,9 +164,9 @@ static bool take_number(struct kpak *kpak, struct msgpack m, const char *what,
            fail(kpak, "damaged: %s is no number", what);
 }
 
-/* ---- what is stored ------------------------------------------------------ */
+/* ---- stored blobs and frames --------------------------------------------- */
 
-/* In the file, behind its header and in front of the table. */
+/* Whether a range lies between the file's header and the table. */
 static bool inside(const struct reading *r, uint64_t at, uint64_t nbytes)
 {
     return at >= HEADER_NBYTES && at <= r->toc_at && nbytes <= r->toc_at - at;
@@ -200,7 +200,7 @@ static bool read_blobs(struct reading *r)
     return true;
 }
 
-/* A number of frames, and each with its size in front. */
+/* Reads the zstd frames: their number, then each frame after its size. */
 static bool read_frames(struct reading *r)
 {
     uint64_t at = 0, end = 0, n;
@@ -386,7 +386,7 @@ static bool read_entries(struct reading *r)
     return refuse_twins(r->kpak);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the whole archive --------------------------------------------------- */
 
 static bool read_targets(struct reading *r)
 {

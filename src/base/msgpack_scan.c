@@ -11,10 +11,10 @@ enum { DEPTH_MAX = 16 };
 /* An object's form, by its first byte: a length of length_nbytes bytes; then
  * length + fixed bytes, or in lists and maps length * objects objects. */
 struct form {
-    uint8_t first, last; /* that have it */
+    uint8_t first, last; /* range of first bytes with this form */
     uint8_t length_nbytes;
     uint8_t fixed;
-    uint8_t objects; /* for each of the length: 0, 1 or 2 */
+    uint8_t objects; /* per unit of length: 0, 1 or 2 */
 };
 
 static const struct form forms[] = {

@@ -1,4 +1,4 @@
-/* target_id.h - what the names of targets say: "gfx90a:xnack+", "sm_90a" */
+/* target_id.h - parses the names of targets: "gfx90a:xnack+", "sm_90a" */
 #ifndef KPK_BASE_TARGET_ID_H
 #define KPK_BASE_TARGET_ID_H
 

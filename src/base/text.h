@@ -1,4 +1,4 @@
-/* text.h - copies of texts that do not end where their bytes do */
+/* text.h - copies of texts that need not end with a NUL */
 #ifndef KPK_BASE_TEXT_H
 #define KPK_BASE_TEXT_H
 

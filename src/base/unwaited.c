@@ -9,7 +9,7 @@
 
 enum { EM_AMDGPU_NUMBER = 224 };
 
-/* A search gives up after so many instructions: no wait is as far away. */
+/* A search gives up after this number of instructions; waits are closer. */
 enum { STEPS_MAX = 4096 };
 
 /* Functions that overlap make a file of n bytes take more than n steps. */
@@ -175,7 +175,7 @@ struct search {
     struct code code;
     uint32_t *reached; /* by which search, for each word */
     uint32_t number;
-    uint32_t at[STEPS_MAX], nloads[STEPS_MAX]; /* ways that are still to go */
+    uint32_t at[STEPS_MAX], nloads[STEPS_MAX]; /* branches still to follow */
     uint32_t n;
 };
 
@@ -289,7 +289,7 @@ static bool is_for_them(const struct elf64 *elf)
            has_write_backs(elf->head.e_flags & 0xff);
 }
 
-/* The table of all symbols, or of those that the loader sees. */
+/* Finds the table of all symbols, or else the dynamic symbol table. */
 static bool find_symbols(const struct elf64 *elf, Elf64_Shdr *table)
 {
     static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
@@ -332,7 +332,8 @@ static const char *printable(const char *name)
     return *name ? name : "?";
 }
 
-/* A second name of a function says nothing new. */
+/* Whether an earlier symbol has the same value: a second name of a function is
+ * reported only once. */
 static bool is_named_before(const struct elf64 *elf, const Elf64_Shdr *table,
                             size_t i, uint64_t value)
 {

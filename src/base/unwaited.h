@@ -7,8 +7,8 @@
  *
  * Code is read from the beginning of each function of the symbol table, along
  * each branch, up to the next store, atomic or end of the program. A call or a
- * return ends the search, so does code that is no instruction of these
- * processors: what is reported has a way on which nothing waits.
+ * return ends the search, as does code that is no instruction of these
+ * processors. Each reported write-back has a path without a wait.
  */
 #ifndef KPK_BASE_UNWAITED_H
 #define KPK_BASE_UNWAITED_H
@@ -28,7 +28,7 @@ typedef void unwaited_report(void *user, const char *function, uint64_t offset);
 void unwaited_find(const void *data, size_t nbytes, unwaited_report *report,
                    void *user);
 
-/* What it means, and what to do: the end of a sentence after the place. */
+/* The end of a warning, after the place: the meaning and the remedy. */
 #define UNWAITED_ADVICE                                                        \
     "no wait follows its buffer_wbl2, so a flag may be seen before the data. " \
     "The compiler left it out; put asm volatile(\"s_waitcnt vmcnt(0)\" ::: "   \

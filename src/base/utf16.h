@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <wchar.h>
-/* for windows.h, which is to come after that */
+/* must precede windows.h */
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
 #endif

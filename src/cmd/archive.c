@@ -48,7 +48,7 @@ enum {
     FLAGS_SRAMECC_ON = 0xc00,
 };
 
-/* True if the flags of a code object are those of its label. */
+/* Whether a code object's flags agree with its label. */
 static bool fits_label(uint32_t flags, const char *target)
 {
     static const struct {
@@ -184,8 +184,9 @@ bool archive_is_sound(const struct scan *scan)
 
 /* ---- libraries ----------------------------------------------------------- */
 
-/* The number of the library's unit that a key names; nunits if it is none.
- * Older archives have no number behind the name of a library of one unit. */
+/* The number of the library's translation unit that a key names, or nunits if
+ * it names none. In older archives the key of a library with one unit is the
+ * library's name, without a number. */
 static size_t unit_of(const struct hipk *hipk, const char *key)
 {
     const size_t n = strlen(hipk->name);
@@ -229,7 +230,7 @@ static bool is_known(const struct archives *all, const char *path)
     return false;
 }
 
-/* What may be there, but cannot be read, counts as damaged. */
+/* Reports a file that cannot be read; it counts as damaged. */
 static void cannot_read(struct scan *scan, const char *path)
 {
     if (errno == ENOMEM)

@@ -15,8 +15,8 @@ bool archive_scan(struct scan *scan);
 
 bool archive_is_sound(const struct scan *scan);
 
-/* Whether the file is a library, whose archives are looked for and read then;
- * false, with a sentence printed, if what it says of them is not sound. */
+/* Whether the file is a library with archives; if so, finds and reads them.
+ * False, with a sentence printed, if the library's reference is damaged. */
 bool archive_scan_library(struct scan *scan);
 
 /* Whether a file is either, by its first bytes or its sections. */

@@ -253,7 +253,7 @@ void argument_print_element(const struct argument *argument, size_t i,
     memcpy(&bits, at, type->nbytes);
     if (type->kind == UINT)
         (void)snprintf(out, nbytes, "%" PRIu64, bits);
-    else /* the sign is that of the type's own highest bit */
+    else /* sign-extend from the type's highest bit */
         (void)snprintf(out, nbytes, "%" PRId64,
                        (int64_t)(bits << unused) / (INT64_C(1) << unused));
 }

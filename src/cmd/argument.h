@@ -30,7 +30,7 @@ struct argument {
     unsigned char value[ELEMENT_MAX_NBYTES];
 };
 
-/* False, with a sentence printed, if the text is none. */
+/* False, with a sentence printed, if the text is no argument. */
 bool argument_parse(const char *text, struct argument *out);
 void argument_free(struct argument *argument);
 

@@ -1,9 +1,9 @@
-/* commands.h - the subcommands and options, and what is said of them
+/* commands.h - the subcommands and options, with their help texts
  *
- * One table of each: the command line is read by them, and `kpack --help`, the
- * manual page and the completion of shells are written from them.
+ * The tables of both serve the parser of the command line, `kpack --help`, the
+ * manual page and shells' completion.
  *
- * In texts `word` is typed as it stands and *word* stands for something.
+ * In texts `word` is typed literally, and *word* is a placeholder.
  */
 #ifndef KPK_CMD_COMMANDS_H
 #define KPK_CMD_COMMANDS_H
@@ -12,7 +12,7 @@
 
 struct command {
     const char *name;
-    const char *words;   /* what follows it */
+    const char *words;   /* its arguments */
     const char *letters; /* options the command takes */
     int least, most;     /* words */
     int (*run)(const struct options *);
@@ -27,7 +27,7 @@ struct option {
     const char *word; /* names its value; NULL: it takes none */
     char letter;
     const char *summary;
-    const char *about; /* for the manual; NULL: the summary says it all */
+    const char *about; /* for the manual; NULL: the summary is enough */
 };
 extern const struct option all_options[];
 extern const int noptions;

@@ -26,7 +26,7 @@ static bool takes_kernel(const struct command *command)
     return strstr(command->words, "KERNEL") != NULL;
 }
 
-/* The commands that ask for one kind of word, as a pattern of `case`. */
+/* Writes the commands that take one kind of word, as a pattern of `case`. */
 static void put_cases(bool (*takes)(const struct command *))
 {
     const char *bar = "";

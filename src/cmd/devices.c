@@ -82,7 +82,7 @@ int cmd_devices(const struct options *options)
     int n;
     kpk_status st = kpk_device_count(&n);
 
-    /* For the message that says what to look at. */
+    /* It fails with a message that says what to check. */
     if (st == KPK_OK && n == 0)
         st = kpk_device_get(0, &device);
     if (st != KPK_OK)

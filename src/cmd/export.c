@@ -175,7 +175,7 @@ static bool settle(struct export *export)
 {
     size_t kept = 0;
 
-    if (export->n) /* else there is nothing at all, not even a list */
+    if (export->n) /* qsort() must not get NULL */
         qsort(export->items, export->n, sizeof(*export->items), by_key);
     for (size_t i = 0; i < export->n; i++) {
         struct item *item = &export->items[i];
@@ -376,7 +376,7 @@ static void json_kernels(const struct item *item)
     free(library);
 }
 
-/* Allocates all memory before it makes the file. */
+/* Writes the list; allocates all memory before it creates the file. */
 static int write_list(const char *folder, const struct item *items, size_t n)
 {
     char *name = file_name(items[0].pack, NULL);

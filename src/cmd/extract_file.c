@@ -108,7 +108,7 @@ static bool free_path(const struct written *list, size_t n, const char *stem,
     return true;
 }
 
-/* The folder of one of several packs, below the given folder. */
+/* The folder for one of several packs, below the given folder. */
 static void pack_folder(const char *folder, const char *pack, char *path,
                         size_t nbytes)
 {

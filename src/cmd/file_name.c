@@ -1,4 +1,4 @@
-/* file_name.c - what the files of code objects are called */
+/* file_name.c - names of code objects' files */
 #include "file_name.h"
 
 #include <ctype.h>

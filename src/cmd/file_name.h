@@ -1,8 +1,8 @@
-/* file_name.h - what the files of code objects are called */
+/* file_name.h - names of code objects' files */
 #ifndef KPK_CMD_FILE_NAME_H
 #define KPK_CMD_FILE_NAME_H
 
-/* Makes of a name the name of a file, which stays in its folder. */
+/* Turns a name into a file name that cannot leave its folder. */
 void cmd_file_name(char *name);
 
 /* The extension of a code object's file for a target, without the dot. */

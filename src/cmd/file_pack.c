@@ -1,10 +1,10 @@
 /* file_pack.c - the packs in a file, for commands that look into a pack
  *
- * A program's tables cannot be found in it, but its code objects can, and they
- * say themselves which kernels they have: names, arguments and limits. They are
- * made into tables like those of the command's own pack, so every command looks
- * into both alike. What only the tables know is missing: names that a module
- * gives its kernels, and configuration tables.
+ * The command cannot find a program's tables, but it finds its code objects,
+ * whose metadata has kernels' names, arguments and limits. From these it makes
+ * tables like those of its own pack, so that every command treats both alike.
+ * Two things are only in the program's tables and missing here: names that a
+ * module gives its kernels, and configuration tables.
  *
  * Everything is kept until the command ends.
  */
@@ -21,13 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A code object of the file, and what it says. */
+/* A code object of the file, and its parsed metadata. */
 struct object {
     const struct found *found;
     struct codeobj *code;
 };
 
-/* What lies behind the tables, found from here alone. */
+/* The memory behind the pack's tables; only this points to it. */
 static struct {
     struct scan scan;
     const struct found **list;
@@ -80,8 +80,9 @@ static const char *read_code(const struct found *found, struct codeobj **out)
     return *out ? NULL : error;
 }
 
-/* Reads what was found, without copies; *sound becomes false, and a sentence is
- * printed, where that fails. How many are left. */
+/* Reads the code objects that were found, and drops copies. Returns how many
+ * are left. If one cannot be read, prints a sentence and sets *sound to false.
+ */
 static size_t read_objects(size_t nfound, bool *sound)
 {
     size_t n = 0;
@@ -134,7 +135,7 @@ static uint32_t add_string(struct strings *s, const char *text)
 /* A kernel of a module, as one of its code objects describes it. */
 struct described {
     const struct codeobj_kernel *kernel;
-    bool nvidia; /* cubins name no arguments and tell no kinds */
+    bool nvidia; /* cubins have no names and kinds of arguments */
 };
 
 static int by_name(const void *a, const void *b)
@@ -199,7 +200,8 @@ static void describe_kernels(kpk_module *module, const struct described *list,
     }
 }
 
-/* The kernels' needs in one code object; zeros for those that it has not. */
+/* The attributes of each kernel in one code object; zeros for kernels that the
+ * code object does not have. */
 static struct kpk_kernel_attrs *
 list_attrs(const struct codeobj *code, const struct described *list, size_t n)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Columns of a line; a word that is longer has a line of its own. */
+/* Columns of a line, and of its left part; a longer word gets its own line. */
 enum { WIDTH = 78, LEFT = 32 };
 
 /* A text in lines of WIDTH columns, `indent` of them blank, without the letters

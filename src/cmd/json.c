@@ -71,7 +71,7 @@ static size_t character_nbytes(const unsigned char *at)
                      : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
                      : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
                                                      : 0;
-    /* Not what has a shorter form, surrogates, and what is no character. */
+    /* Refuses overlong forms, surrogates, and values that are no characters. */
     const unsigned char least = at[0] == 0xe0   ? 0xa0
                                 : at[0] == 0xf0 ? 0x90
                                                 : 0x80;

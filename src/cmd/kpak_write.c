@@ -43,13 +43,13 @@ static void little_endian(unsigned char *at, uint64_t value, int nbytes)
 
 /* ---- MessagePack: github.com/msgpack/msgpack, spec.md --------------- */
 
-/* A number, or how long something is: within its first byte if it is below
- * `nfixed`, else behind that one, big-endian, in as few bytes as it takes. */
+/* The form of a number or of a length. Below `nfixed` it is part of the first
+ * byte; else it follows that byte, big-endian, in as few bytes as possible. */
 struct form {
     unsigned char fixed;
     uint64_t nfixed;
     unsigned char
-        wide[4]; /* the first byte, for 1, 2, 4, 8; 0: there is none */
+        wide[4]; /* first byte of the form with 1, 2, 4, 8 bytes; 0: none */
 };
 
 static const struct form

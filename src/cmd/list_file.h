@@ -8,9 +8,9 @@
 
 int cmd_list_file(const struct options *options);
 
-/* Prints what `info` has of one of AMD's archives, or of a library whose code
- * is in some. False, and nothing printed, if the file is neither; *sound tells
- * whether all code that it wants is there. */
+/* Prints `info` for one of AMD's archives, or for a library with code in such
+ * archives. False, with nothing printed, for another file; *sound says whether
+ * all of its code was found. */
 bool cmd_info_file(const struct options *options, bool *sound);
 
 #endif

@@ -1,6 +1,6 @@
 /* main.c - the kpack command: looks into the pack that it carries, runs it
  *
- * A file each does the work of a subcommand; see commands.c.
+ * Each subcommand has a file of its own; see commands.c.
  */
 #include "commands.h"
 #include "exit_status.h"
@@ -69,8 +69,9 @@ static bool parse_number(const char *text, int *out)
 }
 
 /*
- * One option of the command line; how many words it took, 0 if it is none.
- * given: which options with a word there were, a bit each; none comes twice.
+ * Parses an option of the command line. Returns the number of words that it
+ * took, 0 if it is no option. given: a bit for each option with a word so far;
+ * no option may come twice.
  */
 static int take_option(const struct command *command, char **argv,
                        struct options *out, unsigned *given)

@@ -13,13 +13,13 @@
 struct nearest {
     const char *word;
     const char *name; /* the nearest so far; NULL if none is near */
-    size_t distance;  /* of it: edits of one letter */
+    size_t distance;  /* the nearest name's, in edits of one letter */
     char hint[160];
 };
 
 struct nearest nearest_to(const char *word);
 
-/* The name stays the caller's. */
+/* Offers a name, which stays the caller's. */
 void nearest_offer(struct nearest *nearest, const char *name);
 
 /* ". Did you mean \"affine_f32\"?", or "" if no name is near. */

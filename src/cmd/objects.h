@@ -21,7 +21,7 @@ size_t objects_run(const struct found *const *list, size_t n,
 /* Writes a code object as members of the JSON object that is open. */
 void objects_json(const struct found *found);
 
-/* Prints the heads that contradict their file, and gives their number. */
+/* Prints the heads that contradict their file; returns their number. */
 size_t objects_print_faults(const struct scan *scan);
 
 #endif

@@ -62,7 +62,7 @@ static bool read_elf(const struct objfile_bytes *file, struct elf *out)
     return true;
 }
 
-/* Where a part ends; 0 where no part can. */
+/* The end of a part of a file; 0 if it is too large. */
 static uint64_t end_of(uint64_t offset, uint64_t nbytes)
 {
     return inside(offset, nbytes, INT64_MAX) ? offset + nbytes : 0;
@@ -108,8 +108,8 @@ static uint64_t whole_elf(const unsigned char *bytes, size_t nbytes)
     return whole;
 }
 
-/* The section of just that extent that nothing else overlaps or relocates;
- * 0 if there is none. */
+/* The section with exactly this extent, if no other section overlaps it and no
+ * relocation refers to it; else 0. */
 static size_t lone_section(const struct elf *elf, size_t at, size_t nbytes)
 {
     size_t found = 0;
@@ -131,7 +131,7 @@ static size_t lone_section(const struct elf *elf, size_t at, size_t nbytes)
             s->sh_info == found && s->sh_size > 0)
             return 0;
     }
-    /* The headers themselves must not lie in it. */
+    /* The section must not contain the ELF headers. */
     if (at < sizeof(Elf64_Ehdr) ||
         (elf->header.e_shoff < at + nbytes &&
          at < elf->header.e_shoff + elf->header.e_shnum * sizeof(Elf64_Shdr)))
@@ -218,7 +218,7 @@ bool objfile_resize(struct objfile_bytes *member, size_t at, size_t nbytes,
 #define AR_MAGIC "!<arch>\n"
 enum { AR_MAGIC_NBYTES = 8, AR_NBYTES = 60, AR_SIZE = 48, AR_END = 58 };
 
-/* Where a member's header was and is, for the index. */
+/* A member header's old and new offset, for the index. */
 struct moved {
     uint64_t from, to;
 };
@@ -315,7 +315,7 @@ static int index_width(const unsigned char *header)
                                                 : 0;
 }
 
-/* Where the last header ends that an index names; 0 if it is damaged. */
+/* The end of the last header that an index names; 0 if the index is damaged. */
 static uint64_t whole_index(const unsigned char *at, size_t nbytes, int width)
 {
     const uint64_t room = nbytes / (size_t)width;
@@ -401,7 +401,7 @@ static const char *move_index(struct copy *copy)
     return NULL;
 }
 
-/* False if `change` stopped it all. */
+/* Copies a member, changed by `change`. False if `change` stops the copy. */
 static bool copy_member(struct copy *copy, const unsigned char *header,
                         size_t from, size_t nbytes, objfile_change *change,
                         void *context)

@@ -1,6 +1,6 @@
-/* os.h - what the command asks of the system, beside files and libraries
+/* os.h - system functions of the command, beside files and libraries
  *
- * os_posix.c and os_windows.c define all of it; a build takes one of them.
+ * os_posix.c and os_windows.c define all functions; a build uses one of them.
  */
 #ifndef KPK_CMD_OS_H
 #define KPK_CMD_OS_H
@@ -11,16 +11,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Before anything else: the standard files are open, and the words of the
- * command line are UTF-8, which the console shows. */
+/* Call it first. It makes sure that the standard files are open, that the
+ * command line's words are UTF-8, and that the console shows UTF-8. */
 void os_begin(int *argc, char ***argv);
 
-/* Finds bytes among others; NULL if they are not there. */
+/* Finds bytes in a longer sequence; NULL if they are not there. */
 const unsigned char *os_find(const unsigned char *in, size_t in_nbytes,
                              const unsigned char *bytes, size_t nbytes);
 
-/* Room for bytes that ends against a page that cannot be read: who reads on is
- * found. Pages that nothing is written to take no memory. False without it. */
+/* Room for bytes that ends against an unreadable page, so that a read past the
+ * end faults. Pages take memory only once they are written. False without
+ * memory. */
 struct os_room {
     void *pages;
     size_t pages_nbytes;
@@ -29,14 +30,14 @@ struct os_room {
 bool os_make_room(struct os_room *out, size_t nbytes);
 void os_free_room(struct os_room *room);
 
-/* The next part of an open file that is no hole: *from at or behind `at`, *to
- * its end; all the rest where the system does not tell. False if there is
- * none. */
+/* Finds the next part of an open file that is no hole, [*from, *to), at or
+ * after `at`. It is all the rest if the system does not know holes. False if
+ * there is none. */
 bool os_next_data(FILE *file, uint64_t at, uint64_t size, uint64_t *from,
                   uint64_t *to);
 
-/* A file whose text is wanted and no file: os_end_text() closes it and gives
- * the text, by malloc(). Both are false without memory. */
+/* A FILE that writes to memory. os_end_text() closes it and returns the text,
+ * allocated by malloc(). Both are false without memory. */
 struct os_text {
     FILE *file;
     char *text;
@@ -48,13 +49,13 @@ bool os_end_text(struct os_text *text);
 /* The decoder's library, a name for kpk_i_library_open(). */
 extern const char os_zstd[];
 
-/* ---- a file that takes another one's place ------------------------------ */
+/* ---- replacing a file --------------------------------------------------- */
 
-/* What is at a path that is to be written. */
+/* What exists at a path that is to be written. */
 struct os_place {
     bool exists;
-    bool straight; /* no file, or not known to be one: it is written in place */
-    unsigned mode; /* who may do what with the file */
+    bool straight; /* maybe no regular file, so it is written in place */
+    unsigned mode; /* the file's permissions */
 };
 struct os_place os_look(const char *path);
 
@@ -76,8 +77,8 @@ long os_process(void);
 /* Signals that end the command remove `path` while *is_there. */
 void os_heed_signals(const char *path, volatile sig_atomic_t *is_there);
 
-/* Removes files of a folder that nobody writes anymore, if is() says so of a
- * name. */
+/* Removes files of a folder whose name is() accepts and which no process writes
+ * any more. */
 void os_sweep(const char *folder, bool (*is)(const char *name));
 
 #endif

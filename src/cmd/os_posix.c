@@ -82,7 +82,7 @@ bool os_end_text(struct os_text *text)
     return fclose(text->file) == 0 && text->text;
 }
 
-/* ---- a file that takes another one's place ------------------------------ */
+/* ---- replacing a file --------------------------------------------------- */
 
 struct os_place os_look(const char *path)
 {
@@ -97,7 +97,7 @@ struct os_place os_look(const char *path)
         /* A link to nowhere: its file is made. */
         place.straight = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
     }
-    /* What is open already has a name there, though it may be a file. */
+    /* These folders have names for open files, which cannot be replaced. */
     if ((strncmp(path, "/dev/", 5) == 0 &&
          strncmp(path, "/dev/shm/", 9) != 0) ||
         strncmp(path, "/proc/", 6) == 0)
@@ -192,7 +192,7 @@ void os_heed_signals(const char *path, volatile sig_atomic_t *is_there)
         if (old.sa_handler != SIG_IGN) /* as under nohup */
             (void)sigaction(numbers[i], &ours, NULL);
     }
-    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of size: writing fails then */
+    (void)signal(SIGXFSZ, SIG_IGN); /* write() fails at the size limit */
 }
 
 /* Who writes a file holds a lock on it, which ends with the process, also one

@@ -1,4 +1,4 @@
-/* os_windows.c - what the command asks of Windows */
+/* os_windows.c - system functions of the command, for Windows */
 #include "os.h"
 
 #include "base/file.h"
@@ -141,7 +141,7 @@ bool os_end_text(struct os_text *text)
     return ok;
 }
 
-/* ---- a file that takes another one's place ------------------------------ */
+/* ---- replacing a file --------------------------------------------------- */
 
 struct os_place os_look(const char *path)
 {
@@ -161,7 +161,7 @@ char *os_writable(const char *path)
                : NULL;
 }
 
-/* Nobody else can remove the file while it is open. */
+/* While it is open, no other process can remove the file. */
 FILE *os_create(const char *path, int *lock)
 {
     wchar_t wide[UTF16_MAX];

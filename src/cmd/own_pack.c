@@ -2,7 +2,7 @@
 #include "own_pack.h"
 #include "exit_status.h"
 
-#ifndef CMD_PACK /* the build says which pack it carries */
+#ifndef CMD_PACK /* the build defines the pack that it carries */
 #define CMD_PACK kpk_candle
 #define CMD_PACK_HEADER <kpack/candle.h>
 #endif

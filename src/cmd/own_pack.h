@@ -18,8 +18,8 @@ const kpk_module *cmd_find_module(const char *name, const char *target);
 /* Offers the names of all modules, of all kernels, or of both. */
 void cmd_offer_names(struct nearest *nearest, bool modules, bool kernels);
 
-/* The code object of exactly that target ID that is still in the module: what
- * `kpack prune` took out has left its row. */
+/* The module's code object for exactly this target ID. Code objects that `kpack
+ * prune` removed still have rows and are not found. */
 kpk_status cmd_find_object(const kpk_module *module, const char *target,
                            size_t *out);
 

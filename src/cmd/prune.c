@@ -42,14 +42,14 @@ struct word {
     size_t nbytes;
 };
 
-/* Its target ID, or its processor. */
+/* Whether a word is the target's ID or its processor. */
 static bool word_names(struct word word, const char *target)
 {
     return strncmp(target, word.text, word.nbytes) == 0 &&
            (target[word.nbytes] == '\0' || target[word.nbytes] == ':');
 }
 
-/* How the device would run it. */
+/* How a device named by `word` would run code for the target. */
 static kpk_fit word_fit(struct word word, const char *target)
 {
     char text[64];
@@ -63,8 +63,8 @@ static kpk_fit word_fit(struct word word, const char *target)
                                                                  : KPK_FIT_NONE;
 }
 
-/* Whether the module has one for just that target ID, which serves every such
- * device better than one for more processors. */
+/* Whether the module has a code object for exactly this target ID, which serves
+ * the device better than one for several processors. */
 static bool module_has(const struct scan *scan, const struct found *found,
                        struct word word)
 {
@@ -80,8 +80,9 @@ static bool module_has(const struct scan *scan, const struct found *found,
     return false;
 }
 
-/* A word keeps what it names and what is for its device alone; and where that
- * may leave the device without, all that it would run. */
+/* Whether a word keeps a code object: one that the word names, or one for the
+ * word's device only. If the device might have no other, any that it can run.
+ */
 static bool word_keeps(const struct scan *scan, struct word word,
                        const struct found *found)
 {
@@ -222,9 +223,9 @@ static bool new_blob(const struct prune *prune, size_t i,
     return true;
 }
 
-/* Several blobs in one section: others would have to move, and what points
- * to them does not say where it does. The head may be wrong about its extent,
- * which no section confirms: what is zeroed has to be the content. */
+/* Zeroes a blob in a section with several blobs: to remove it, others would
+ * have to move, but references to them cannot be found. No section confirms the
+ * blob's extent, so the content's hash is checked before it is zeroed. */
 static bool blank(struct prune *prune, struct objfile_bytes *member, size_t at,
                   const struct found *found)
 {

@@ -145,7 +145,7 @@ static int try_devices(const struct options *options)
 
 /* ---- one kernel ----------------------------------------------------- */
 
-/* X[,Y[,Z]], none of them 0. */
+/* Parses X[,Y[,Z]]; none may be 0. */
 static bool read_extent(const char *text, uint32_t out[3])
 {
     for (int i = 0; i < 3; i++) {

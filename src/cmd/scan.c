@@ -46,8 +46,8 @@ static bool read_stream(FILE *file, struct scan *out)
     return !ferror(file);
 }
 
-/* The parts of a file that are no holes; all of it where the file system does
- * not tell. */
+/* Finds the parts of a file that are no holes; the whole file if the system
+ * does not report holes. */
 static void find_data(FILE *file, uint64_t size, struct scan *out)
 {
     size_t room = 0;
@@ -99,7 +99,7 @@ bool scan_read(const char *path, struct scan *out)
         errno = 0;
         return cannot_read(path, "it is a device, and no file");
     }
-    /* Files of /proc have a size of 0, whatever is in them. */
+    /* Files of /proc report a size of 0 even if they have content. */
     ok = kind == FILE_REGULAR && nbytes > 0 ? read_data(file, nbytes, out)
                                             : read_stream(file, out);
     if (!ok)
@@ -142,7 +142,8 @@ enum { DEPTH = 2 };
 static const char *content(const struct scan *scan, const struct found *found,
                            int depth, unsigned char **out);
 
-/* What `found` is compressed against; *out stays NULL if it is nothing. */
+/* Decodes the object that `found` is compressed against; *out stays NULL if
+ * there is none. */
 static const char *reference(const struct scan *scan, const struct found *found,
                              int depth, unsigned char **out, size_t *nbytes)
 {

@@ -1,4 +1,4 @@
-/* scan.h - a file that was read, and the code objects that were found in it */
+/* scan.h - reads a file and finds the code objects in it */
 #ifndef KPK_CMD_SCAN_H
 #define KPK_CMD_SCAN_H
 
@@ -12,21 +12,21 @@
 
 struct found {
     const char *file;     /* the scan's, or an archive that a library wants */
-    size_t at;            /* of the head, from the file's start; in AMD's
-                           * archives the place of the stored bytes */
+    size_t at;            /* offset of the head in the file; in AMD's archives
+                           * offset of the stored bytes */
     struct kpk_blob head; /* a copy */
     const char *pack;     /* the scan's; printable */
     const char *module;
     const char *target;
     const unsigned char *stored;
-    const char *fault; /* NULL, or how the head contradicts the file: then
-                        * the rest of this is not set */
-    int failed_at;     /* the depth of references from which its content could
-                        * not be had, so that no file has it tried for ever;
-                        * 0 if it was not tried or can be had */
+    const char *fault; /* NULL, or how the head contradicts the file; then
+                        * the other fields are not set */
+    int failed_at;     /* 0, or the depth of references at which decoding
+                        * failed: it is not tried again from there, so that
+                        * no file keeps the command busy for ever */
 };
 
-/* Part of a file: its first byte, and the one behind its last. */
+/* Bytes [from, to) of a file. */
 struct extent {
     size_t from, to;
 };
@@ -41,7 +41,7 @@ struct scan {
     struct found *found; /* in the order of the file */
     size_t n, room;
     struct archives *archives; /* archive.h; NULL of other files */
-    bool cut; /* the file's own headers state more than there is */
+    bool cut; /* the file is shorter than its own headers say */
 };
 
 /* Reads the file. False, with a sentence printed, if it cannot be read. Freed
@@ -49,23 +49,24 @@ struct scan {
 bool scan_read(const char *path, struct scan *out);
 void scan_free(struct scan *scan);
 
-/* Adds an empty one to what was found. */
+/* Adds an empty element to found[]. */
 struct found *scan_add(struct scan *scan);
 
-/* Decodes what needs nothing else of the file; as scan_content(), but without
- * the SHA-256. */
+/* Decodes content that refers to no other part of the file. As scan_content(),
+ * but without the SHA-256. */
 const char *scan_decode(const struct found *found, unsigned char **out);
 
-/* A code object, not a dictionary, that is there and has a sound head. */
+/* Whether it is a code object, not a dictionary, with a sound head and stored
+ * bytes. */
 bool scan_is_object(const struct found *found);
 
 /*
- * scan_content() decodes what is stored and holds it against its SHA-256. AMD's
- * archives have none: theirs is computed when they are scanned.
+ * scan_content() decodes the stored bytes and checks their SHA-256. AMD's
+ * archives store no hash, so the scan computes one.
  *
  *   out  [found->head.nbytes], to be freed by the caller
  *
- * Returns NULL, or why the content is not to be had.
+ * Returns NULL, or the reason of the failure.
  */
 const char *scan_content(const struct scan *scan, const struct found *found,
                          unsigned char **out);

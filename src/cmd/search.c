@@ -59,7 +59,7 @@ static void add(struct scan *scan, size_t at)
     found->fault = read_head(scan, found);
 }
 
-/* As `ar rcT` makes them, and some build systems of their libraries. */
+/* Whether it is a thin archive, as `ar rcT` and some build systems make. */
 static bool is_thin(const struct scan *scan)
 {
     static const char magic[] = "!<thin>\n";
@@ -68,7 +68,7 @@ static bool is_thin(const struct scan *scan)
            memcmp(scan->bytes, magic, strlen(magic)) == 0;
 }
 
-/* Says of a file whether it was cut short, and if it has nothing. */
+/* Reports if a file is truncated, or has no code objects. */
 static bool judge(struct scan *scan)
 {
     const uint64_t whole = objfile_whole_nbytes(scan->bytes, scan->nbytes);
@@ -89,8 +89,8 @@ static bool judge(struct scan *scan)
     return scan->n > 0;
 }
 
-/* The heads that begin in one part of the file that is no hole, from `at` on,
- * which is where the last code object ended. */
+/* Finds the heads that begin in one part of the file between holes. `at` is the
+ * end of the last code object. */
 static size_t find_heads(struct scan *out, const struct extent *part, size_t at)
 {
     /* In two pieces, so that this very program does not seem to have one. */

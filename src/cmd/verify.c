@@ -163,7 +163,7 @@ static void json_unwaited(void *found, const char *function, uint64_t offset)
     json_close('}');
 }
 
-/* Decodes and hashes; prints what is wrong. */
+/* Decodes and hashes all objects; prints faults. */
 static struct totals check_objects(const struct scan *scan,
                                    const struct found *const *list, size_t n,
                                    bool json)

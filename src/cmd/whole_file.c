@@ -1,11 +1,11 @@
 /* whole_file.c - a file appears whole or not at all
  *
- * It is written beside its place, under a name of its own, and then takes the
- * place. So what was there before stays if the disk is full, and a signal
- * leaves neither half a file nor a stray one.
+ * The file is written beside its place, under a temporary name, and then
+ * renamed. So a previous file stays if the disk is full, and a signal leaves
+ * neither half a file nor a temporary one.
  *
- * SIGKILL does leave one. The next command that writes into the folder removes
- * it: os_sweep() knows whether somebody still writes it.
+ * SIGKILL leaves the temporary file. The next command that writes into the
+ * folder removes it, if no running command still writes it: see os_sweep().
  */
 #include "whole_file.h"
 #include "exit_status.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is being written, for the handler of signals. */
+/* The file being written, for the signal handler. */
 static char unfinished[4096];
 static volatile sig_atomic_t is_unfinished;
 
@@ -32,7 +32,7 @@ int cmd_write_failed(const char *name)
     return EXIT_NO_OUTPUT;
 }
 
-/* And closes it; errno says why it failed. */
+/* Writes and closes a file; errno says why it failed. */
 static bool fill(FILE *file, const void *data, size_t nbytes)
 {
     const bool written = fwrite(data, 1, nbytes, file) == nbytes;
@@ -45,7 +45,7 @@ static bool fill(FILE *file, const void *data, size_t nbytes)
     return false;
 }
 
-/* What is no file, or not known to be one, cannot be exchanged. */
+/* Writes in place: only a regular file can be replaced. */
 static int write_straight(const char *name, const void *data, size_t nbytes)
 {
     FILE *file = file_open(name, "wb");
@@ -54,7 +54,7 @@ static int write_straight(const char *name, const void *data, size_t nbytes)
                                             : cmd_write_failed(name);
 }
 
-/* ---- what is unfinished --------------------------------------------- */
+/* ---- unfinished files ----------------------------------------------- */
 
 #define PREFIX ".kpack-"
 #define SUFFIX ".new"
@@ -112,7 +112,8 @@ static void sweep(const char *path)
     os_sweep(folder, is_unfinished_name);
 }
 
-/* In the folder of `path`; NULL says why in errno. */
+/* Creates an unfinished file in the folder of `path`; NULL with errno set on
+ * failure. */
 static FILE *open_unfinished(const char *path, int *lock)
 {
     enum { TRIES = 100 };
@@ -123,21 +124,23 @@ static FILE *open_unfinished(const char *path, int *lock)
 
         if (!name_unfinished(path))
             return NULL;
-        is_unfinished = 1; /* before it is there, for a signal just then */
+        is_unfinished = 1; /* before the file exists: a signal may come */
         file = os_create(unfinished, lock);
         if (file)
             return file;
         why = errno;
         is_unfinished = 0;
         errno = why;
-        /* Busy with os_sweep(), or there: of a process of the same number. */
+        /* EBUSY: os_sweep() holds it. EEXIST: it is a file of another process
+         * with the same process number. */
         if (why != EBUSY && why != EEXIST)
             return NULL;
     }
     return NULL;
 }
 
-/* Writes it with the mode of another file, if it is to have that. */
+/* Writes an unfinished file and moves it to `path`, with the permissions of
+ * `like` if `like` exists. */
 static bool exchange(const char *path, const void *data, size_t nbytes,
                      const struct os_place *like)
 {
@@ -177,7 +180,7 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes,
     }
     if (there.straight)
         return write_straight(name, data, nbytes);
-    /* The file itself, not the link to it. */
+    /* Replace the file itself, not a link to it. */
     if (there.exists && !(path = os_writable(name)))
         return cmd_write_failed(name);
     os_heed_signals(unfinished, &is_unfinished);

@@ -9,7 +9,7 @@
  * mode of the file `like`, if that is not NULL. */
 int cmd_write_file(const char *name, const void *data, size_t nbytes,
                    const char *like);
-/* Says that it cannot be written, and why: errno. */
+/* Reports that a file cannot be written, with errno's reason. */
 int cmd_write_failed(const char *name);
 
 /* Makes a folder, unless it exists. False: errno says why not. A name is

@@ -1,7 +1,7 @@
-/* xmalloc.c - memory for the command, which ends where there is none
+/* xmalloc.c - memory for the command, which ends if there is none
  *
- * A table without a row or an archive pruned in part would be a wrong answer.
- * Nothing is written to a file before all memory for it is there.
+ * Going on would give wrong answers: a table without a row, an archive pruned
+ * in part. No file is written before all memory for it is allocated.
  */
 #include "xmalloc.h"
 #include "exit_status.h"

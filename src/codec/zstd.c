@@ -11,9 +11,9 @@
 extern const struct kpk_codec KPK_CODEC __attribute__((visibility("hidden")));
 extern struct kpk_cache KPK_CACHE __attribute__((visibility("hidden")));
 
-/* One decoder is kept for the next: fresh ones cost as much as a small code
- * object. A thread that finds no spare decoder makes one; a thread that returns
- * its decoder and finds a spare frees one of the two. */
+/* A decoder kept for the next use: making one takes as long as decoding a small
+ * code object. A thread that finds no spare decoder makes one; a thread that
+ * returns its decoder and finds a spare frees one of the two. */
 static ZSTD_DCtx *spare;
 
 static ZSTD_DCtx *take_decoder(void)
@@ -28,7 +28,7 @@ static void put_decoder(ZSTD_DCtx *decoder)
     (void)ZSTD_freeDCtx(__atomic_exchange_n(&spare, decoder, __ATOMIC_ACQ_REL));
 }
 
-/* When a plug-in with its pack is closed. */
+/* Runs when a plug-in that contains kpack is unloaded. */
 __attribute__((destructor)) static void free_spare(void)
 {
     put_decoder(NULL);

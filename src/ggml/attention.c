@@ -5,7 +5,7 @@
 
 #include <kpack/candle/attention_plan.h>
 
-/* What module attention calls the type of K and V. */
+/* A type of K and V in the terms of module attention. */
 struct cache {
     enum ggml_type numbers; /* the type of Q and O */
     kpk_attention_type type;
@@ -47,14 +47,14 @@ static bool as_f16(struct run *run, const struct ggml_tensor *x,
     return converted(run, &numbers, GGML_TYPE_F16, out);
 }
 
-/* Elements from one to the next along dimension d. */
+/* The stride of dimension d in elements. */
 static int64_t step(const struct ggml_tensor *t, size_t d)
 {
     return (int64_t)(t->nb[d] / ggml_type_size(t->type)) *
            ggml_blck_size(t->type);
 }
 
-/* A mask that heads or sequences share has stride 0 there. */
+/* A mask shared by heads or sequences has stride 0 in their dimension. */
 static bool set_mask(const struct ggml_tensor *mask,
                      const struct ggml_tensor *q, kpk_attention2_args *a)
 {
@@ -64,7 +64,7 @@ static bool set_mask(const struct ggml_tensor *mask,
         (mask->ne[2] != 1 && mask->ne[2] != q->ne[2]) ||
         (mask->ne[3] != 1 && mask->ne[3] != q->ne[3]))
         return false;
-    a->mask = mask->data ? mask->data : a; /* plans ask whether there is one */
+    a->mask = mask->data ? mask->data : a; /* plans only test for NULL */
     a->mask_row = step(mask, 1);
     a->mask_head = mask->ne[2] == 1 ? 0 : step(mask, 2);
     a->mask_batch = mask->ne[3] == 1 ? 0 : step(mask, 3);
@@ -117,8 +117,8 @@ static bool queries(struct run *run, const struct ggml_tensor *x,
     return true;
 }
 
-/* The numbers of `from`, [width, heads, tokens, sequences], to the node's f32
- * or to blocks. */
+/* Writes the numbers of `from`, [width, heads, tokens, sequences], to the node
+ * as f32, or to `blocks` as Q8_1. */
 static bool finish(struct run *run, const struct ggml_tensor *t,
                    const struct ggml_tensor *from, void *blocks, bool to_blocks)
 {

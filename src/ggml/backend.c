@@ -25,14 +25,15 @@ struct stream {
     struct graphs *graphs;
 };
 
-/* A failure of a call that returns nothing ends the program. */
+/* Ends the program if a call has failed, where ggml's interface returns no
+ * status. */
 static void must(kpk_status status, const char *what)
 {
     if (!gpu_check(status, what))
         abort();
 }
 
-/* Uploads end before what the stream does next. */
+/* Makes the stream's later work wait for uploads. */
 static void behind_uploads(struct stream *s)
 {
     if (!upload_wait(s->gpu, s->stream, &s->seen))
@@ -83,8 +84,8 @@ static void get_tensor_async(ggml_backend_t backend,
          "reading a tensor");
 }
 
-/* On the source's stream, behind the work that makes the tensor; the
- * destination's stream waits for it. */
+/* Copies on the source's stream, after the work that makes the tensor. The
+ * destination's stream waits for the copy. */
 static bool cpy_tensor_async(ggml_backend_t from, ggml_backend_t to,
                              const struct ggml_tensor *src,
                              struct ggml_tensor *dst)
@@ -104,7 +105,7 @@ static bool cpy_tensor_async(ggml_backend_t from, ggml_backend_t to,
                             a->stream),
              "copying a tensor");
     } else {
-        /* An event of one driver says nothing to the other one. */
+        /* A stream cannot wait for another driver's event. */
         if (kpk_instance_device(inst)->platform !=
             kpk_instance_device(b->gpu->inst)->platform)
             return false;
@@ -279,7 +280,8 @@ static bool supports_buft(ggml_backend_dev_t dev,
     return type == &gpu->memory;
 }
 
-/* Weights that lie in the host's memory are worth a copy for this many rows. */
+/* Whether to copy weights from host memory to the device for an operation: it
+ * pays from this many rows on. */
 static bool offload_op(ggml_backend_dev_t dev, const struct ggml_tensor *op)
 {
     enum { ROWS = 32 };
@@ -370,7 +372,7 @@ static struct ggml_backend_reg registry = {
               .get_device = get_device},
 };
 
-/* The drivers' numbers of a device's attributes: HIP's from 5 on, CUDA's. */
+/* The numbers of device attributes in HIP (5 and later), and in CUDA. */
 enum { INTEGRATED, PCI_BUS, PCI_DEVICE, PCI_DOMAIN, NATTRIBUTES };
 static const int attributes[NATTRIBUTES][2] = {
     [INTEGRATED] = {16, 18},

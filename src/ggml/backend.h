@@ -5,7 +5,7 @@
  *
  *     ggml_backend_register(ggml_backend_kpack_reg());
  *
- * In libggml-kpack.so it is what GGML_BACKEND_PATH takes.
+ * libggml-kpack.so has the same backend, for GGML_BACKEND_PATH.
  */
 #ifndef KPK_GGML_BACKEND_H
 #define KPK_GGML_BACKEND_H

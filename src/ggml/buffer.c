@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* A failure in here ends the program: ggml has no way to hear of it. */
+/* A failure ends the program: ggml's interface cannot report it. */
 static void must_be(bool good)
 {
     if (!good)
@@ -112,7 +112,7 @@ static const char *memory_name(ggml_backend_buffer_type_t type)
     return gpu->name;
 }
 
-/* NULL if the memory is out: ggml then says so, or asks for less. */
+/* NULL without memory: ggml then reports it, or asks for less. */
 static ggml_backend_buffer_t alloc_memory(ggml_backend_buffer_type_t type,
                                           size_t size)
 {
@@ -152,7 +152,7 @@ static const char *pinned_name(ggml_backend_buffer_type_t type)
     return "KPACK_Host";
 }
 
-/* Where no memory can be pinned, the host's own does. */
+/* Falls back to ordinary host memory if none can be pinned. */
 static ggml_backend_buffer_t alloc_pinned(ggml_backend_buffer_type_t type,
                                           size_t size)
 {

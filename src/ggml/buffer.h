@@ -7,7 +7,7 @@
 /* Fills in gpu->memory and gpu->pinned. */
 void buffer_types(struct gpu *gpu);
 
-/* The device whose memory a tensor lies in; NULL if it is no device of ours. */
+/* The device whose memory holds a tensor; NULL if it is no device of kpack. */
 struct gpu *buffer_gpu(const struct ggml_tensor *tensor);
 
 #endif

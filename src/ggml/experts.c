@@ -87,8 +87,8 @@ static int choice(struct run *run, const struct ggml_cgraph *graph, int first)
     to_weights = view_of(graph->nodes[rows]);
     to_weights.data = graph->nodes[last]->data;
     made = to_weights;
-    /* A token's weights may lie where the logits of another one do, since those
-     * are not needed any more when nodes are launched one by one. */
+    /* The weights may share memory with other tokens' logits, because ggml's
+     * nodes, launched one by one, do not need these any more. */
     apart = probs->ne[1] > 1 && overlap_of(graph->nodes[last], probs->src[0]);
     run->scratch_used = 0;
     if (apart)

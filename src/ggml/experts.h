@@ -8,7 +8,7 @@
 
 /*
  * experts_nodes() asks for, or launches, the nodes from `first` on that choose
- * experts, or that add up what they make; views between them are no work.
+ * experts, or that add up the experts' results. Views between them are skipped.
  *
  * Returns their number with the views; 0 if there are none, or without
  * run->fusing.

@@ -1,8 +1,8 @@
 /*
- * fuse.c - nodes of a graph that one launch computes together
+ * fuse.c - computes several nodes of a graph by one launch
  *
- * TABLE has a row for each sequence of nodes that a kernel serves. The numbers
- * are those of the nodes alone: the same sums in the same order.
+ * TABLE has a row for each sequence of nodes that a kernel serves. Results
+ * equal those of separate launches: the same sums in the same order.
  */
 #include "fuse.h"
 
@@ -14,7 +14,7 @@
 
 enum { MOST_NODES = 5 };
 
-/* A row of TABLE, and the nodes that it was found for. */
+/* The nodes of a graph that match a row of TABLE. */
 struct sequence {
     const struct ggml_cgraph *graph;
     int first, n;
@@ -76,7 +76,7 @@ static int32_t uses_as_blocks(const struct run *run,
     return found == uses ? uses : 0;
 }
 
-/* Memory for node i of the graph as Q8_1, if nothing else is wanted of it. */
+/* Prepares memory for node i's result as Q8_1, if no node needs other types. */
 static bool make_blocks(struct run *run, const struct ggml_cgraph *graph, int i)
 {
     const struct ggml_tensor *node = graph->nodes[i];
@@ -125,8 +125,8 @@ static bool norm_to_blocks(struct run *run, const struct ggml_tensor *x,
         KPK_ARGS(x->data, added, total, weights->data, blocks, n, padded, eps));
 }
 
-/* RMS_NORM and MUL, the last two of the sequence, behind an ADD or not: its sum
- * is stored if anything else reads it. */
+/* Serves RMS_NORM and MUL, with or without an ADD before them. The ADD's sum is
+ * stored if another node reads it. */
 static bool norm_mul(struct run *run, const struct sequence *s)
 {
     const struct ggml_tensor *add = s->n == 3 ? s->nodes[0] : NULL;
@@ -225,8 +225,7 @@ static bool gate_to_blocks(struct run *run, const struct sequence *s)
                        out->src[1]->data, (uint64_t)out->ne[0]);
 }
 
-/* Whether b's matrix lies behind a's in memory, and both are one of more rows.
- */
+/* Whether b's matrix follows a's in memory, so that both form one matrix. */
 static bool follows(const struct ggml_tensor *a, const struct ggml_tensor *b)
 {
     const struct ggml_tensor *m = a->src[0], *next = b->src[0];
@@ -285,7 +284,7 @@ int fuse_gate(struct run *run, const struct ggml_cgraph *graph, int first)
 
 /* ---- attention ---- */
 
-/* Its result, reshaped to a row for each token, to Q8_1. */
+/* Converts attention's result, reshaped to a row for each token, to Q8_1. */
 static bool attention_blocks(struct run *run, const struct sequence *s)
 {
     const struct ggml_tensor *t = s->nodes[0], *rows = s->nodes[1];
@@ -313,7 +312,7 @@ static bool attention_blocks(struct run *run, const struct sequence *s)
 
 static const struct row {
     serve *serve;
-    int stored; /* a node beside the last that others may read, or NO_NODE */
+    int stored; /* an earlier node whose result is stored, too, or NO_NODE */
     enum ggml_op ops[MOST_NODES]; /* up to GGML_OP_NONE */
 } rows[] = {
 #define X(function, stored, ...) {function, stored, {__VA_ARGS__}},

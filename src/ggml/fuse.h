@@ -1,4 +1,4 @@
-/* fuse.h - nodes of a graph that one launch computes together */
+/* fuse.h - computes several nodes of a graph by one launch */
 #ifndef KPK_GGML_FUSE_H
 #define KPK_GGML_FUSE_H
 
@@ -16,9 +16,9 @@
 int fuse_nodes(struct run *run, const struct ggml_cgraph *graph, int first);
 
 /*
- * Products of so many columns keep the GPU busy while later launches are made:
- * two run at the same time, and graphs with one are not recorded, so that a
- * recording has one stream.
+ * Products of MANY_COLUMNS or more keep the GPU busy while the host makes later
+ * launches. Two of them run at the same time. Graphs with one are not recorded,
+ * so that a recording has one stream.
  */
 enum { MANY_COLUMNS = 64 };
 

@@ -38,7 +38,7 @@ $(eval $(call KPACK_STAMP,$(H)/stamp/ggml,$(GGML)))
 $(GGML_OBJECTS): $(GGML_HEADERS) $(H)/stamp/ggml $(if $(filter $(GGML_TREE),$(GGML)),| $(GGML_JUDGE)/test-backend-ops)
 $(GGML_OBJECTS): private OBJ_CFLAGS = $(ggml_flags)
 
-# All of the archive's names but the three of the backend are hidden.
+# All symbols of the archive are hidden, except the backend's three.
 $(H)/libggml-kpack.so: $(GGML_OBJECTS) $(GGML_PACK)
 	@echo "  LD    $@"
 	@$(CC) -shared $(LDFLAGS) $(SAN_FLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm $(SYSTEM_LIBS) $(PACK_CODEC_LIBS)
@@ -55,7 +55,7 @@ ggml: $(H)/libggml-kpack.so $(H)/libggml-kpack.a ## build the backend for llama.
 $(GGML_JUDGE)/test-backend-ops:
 	@tests/ggml/check.py fetch $(GGML_JUDGE)
 
-# Those of check-ggml-model: more of llama.cpp, in the same folder.
+# The programs of check-ggml-model: more of llama.cpp, in the same folder.
 $(GGML_JUDGE)/programs: $(GGML_JUDGE)/test-backend-ops
 	@tests/ggml/model.py build $(GGML_JUDGE)
 	@touch $@

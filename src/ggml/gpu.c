@@ -1,4 +1,4 @@
-/* gpu.c - what all files of the backend need of a device */
+/* gpu.c - a device, as all files of the backend use it */
 #include "gpu.h"
 
 #include <stdio.h>

@@ -22,10 +22,10 @@
 
 enum {
     RECORDINGS = 64, /* that a stream keeps */
-    FEW_NODES = 8    /* are launched as quickly as they are found */
+    FEW_NODES = 8    /* launching these is as fast as finding a recording */
 };
 
-/* ---- what the launches of a node depend on ---- */
+/* ---- keys of nodes: all that their launches depend on ---- */
 
 struct tensor_key {
     const void *data;
@@ -252,7 +252,7 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Memory as much as the largest node wants. Recordings have its address. */
+/* Allocates memory for the largest node. Recordings contain its address. */
 static bool make_memory(struct graphs *g, const struct ggml_cgraph *graph)
 {
     kpk_instance *inst = g->gpu->inst;
@@ -309,7 +309,7 @@ static bool record(struct graphs *g, struct recording *r,
     void *recorded = NULL;
     bool good;
 
-    /* other threads' calls, and their own recordings, go on */
+    /* relaxed: other threads may call the driver, and record, meanwhile */
     if (kpk_capture_begin(inst, g->recorder, KPK_CAPTURE_RELAXED) != KPK_OK)
         return false;
     good = launch_all(g, graph, g->recorder);
@@ -365,8 +365,8 @@ enum ggml_status graphs_compute(struct graphs *g,
 
 /* ---- open and close ---- */
 
-/* KPK_GGML_WITHOUT names what is left out, to find where a fault comes from:
- * some of these, with commas between them. */
+/* KPK_GGML_WITHOUT, a comma-separated list, disables features, to find the
+ * cause of a fault. */
 enum { GRAPHS = 1, FUSION = 2, EARLY = 4 };
 
 static unsigned left_out(void)
@@ -414,7 +414,7 @@ struct graphs *graphs_open(struct gpu *gpu, void *stream)
         kpk_event_create(gpu->inst, KPK_EVENT_NO_TIMING, &g->forked) !=
             KPK_OK ||
         kpk_event_create(gpu->inst, KPK_EVENT_NO_TIMING, &g->joined) != KPK_OK)
-        g->joined = NULL; /* one after the other */
+        g->joined = NULL; /* without both events, launches are serial */
     return g;
 }
 

@@ -5,17 +5,17 @@
 #include "gpu.h"
 
 /*
- * The memory that a stream's graphs use beside their tensors, and recordings of
- * those that came twice. One thread at a time calls with it.
+ * A stream's memory for graphs, beside their tensors, and recordings of graphs
+ * that were computed twice. One thread at a time may use it.
  */
 struct graphs;
 
-/* NULL if there is no memory. `stream` stays the caller's. */
+/* NULL if there is no memory. The caller keeps ownership of `stream`. */
 struct graphs *graphs_open(struct gpu *gpu, void *stream);
-/* Wait for the stream before. */
+/* The caller must wait for the stream first. */
 void graphs_close(struct graphs *g);
 
-/* Queues a graph's work on the stream. A failure is told on stderr. */
+/* Queues a graph's work on the stream. Failures are reported on stderr. */
 enum ggml_status graphs_compute(struct graphs *g,
                                 const struct ggml_cgraph *graph);
 

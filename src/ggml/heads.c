@@ -46,7 +46,7 @@ static const struct ggml_tensor *root(const struct ggml_tensor *t)
     return t->view_src ? t->view_src : t;
 }
 
-/* Whether node i is read by node `to` alone, or views of it are. */
+/* Whether only node `to` reads node i, directly or through views. */
 static bool only_for(const struct ggml_cgraph *graph, int i, int to)
 {
     const struct ggml_tensor *t = graph->nodes[i];
@@ -68,7 +68,8 @@ static bool only_for(const struct ggml_cgraph *graph, int i, int to)
     return false;
 }
 
-/* The product that node i alone reads, as it is or reshaped; NO_NODE: none. */
+/* The product that only node i reads, directly or reshaped; NO_NODE if there is
+ * none. */
 static int product_before(const struct ggml_cgraph *graph, int first, int i)
 {
     const struct ggml_tensor *made = root(graph->nodes[i]->src[0]);
@@ -191,9 +192,9 @@ static bool find(const struct ggml_cgraph *graph, int first, struct found *f)
     return f->product[Q] == first;
 }
 
-/* ---- what a group is made of ---- */
+/* ---- recognizing a group ---- */
 
-/* Rows of f16 without gaps between numbers, and one for each token. */
+/* Whether SET_ROWS stores contiguous rows of f16, one for each token. */
 static bool is_cache(const struct ggml_tensor *set, int64_t columns,
                      int64_t tokens)
 {
@@ -328,7 +329,7 @@ static bool all_stay(const struct group *g, const struct ggml_cgraph *graph,
 
 /* ---- products of one input ---- */
 
-/* Whether the three products can be made when the first one's turn comes. */
+/* Whether the three products can be computed at the first one's position. */
 static bool are_products(const struct ggml_cgraph *graph, const struct found *f)
 {
     const struct ggml_tensor *x = graph->nodes[f->product[Q]]->src[1];
@@ -351,8 +352,8 @@ static bool are_products(const struct ggml_cgraph *graph, const struct found *f)
     return true;
 }
 
-/* Matrices that follow each other in memory are one. Results are made in `to`;
- * the group's args say where. */
+/* Computes the products of Q, K and V into `to`, at the places that the group's
+ * args give. Matrices that are adjacent in memory are multiplied as one. */
 static bool make_products(struct run *run, const struct ggml_cgraph *graph,
                           const struct found *f, char *to)
 {

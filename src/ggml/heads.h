@@ -9,9 +9,9 @@
 enum heads { HEADS_NONE, HEADS_SERVED, HEADS_FAILED };
 
 /*
- * heads_node() asks for, or launches, node i if it is one of a group:
- * HEADS_NONE if it is not, or without run->fusing. The nodes of a group need
- * not follow each other, so all nodes of a graph must be given in turn.
+ * heads_node() measures or launches node i if it belongs to a group; otherwise,
+ * or without run->fusing, it returns HEADS_NONE. The nodes of a group need not
+ * be adjacent, so all nodes of a graph must be given in order.
  */
 enum heads heads_node(struct run *run, const struct ggml_cgraph *graph, int i);
 

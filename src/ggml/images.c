@@ -1,7 +1,7 @@
 /* images.c - windows over images, and images of another size */
 #include "images.h"
 
-/* Dimension d of a view goes on behind a new one of one element. */
+/* Inserts a dimension of one element before dimension d of a view. */
 static void insert_dim(kpk_ggml_tensor *v, size_t d)
 {
     for (size_t i = 3; i > d; i--) {

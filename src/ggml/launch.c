@@ -14,9 +14,9 @@ bool launch(const struct run *run, const char *name, uint64_t n,
 }
 
 /*
- * Planes of a compact grid, which loops over the rows that it leaves: as many
- * workgroups as WHOLE_PLANES have work at once, so all planes go on side by
- * side, and a matrix that several of them read comes from memory once.
+ * Workgroups of a plane in a compact grid, which loop over its rows. Up to
+ * WHOLE_PLANES planes' workgroups run at once, so all planes advance side by
+ * side, and a matrix that several planes read comes from memory once.
  */
 enum { WHOLE_PLANES = 16 };
 
@@ -106,7 +106,7 @@ void *sorted_rows(struct run *run, const struct ggml_tensor *ids, size_t nbytes,
                   bool *made)
 {
     *made = run->fusing && run->sorted_of == ids && run->sorted_for == nbytes;
-    run->sorted_for = nbytes; /* tells how many experts there are */
+    run->sorted_for = nbytes; /* gives the number of experts */
     nbytes = whole(nbytes);
     if (nbytes > run->sorted_nbytes)
         run->sorted_nbytes = nbytes;

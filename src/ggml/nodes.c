@@ -1,4 +1,4 @@
-/* nodes.c - nodes of a graph, as files that fuse them look at them */
+/* nodes.c - questions about a graph's nodes, for files that fuse them */
 #include "nodes.h"
 
 int node_behind(const struct ggml_cgraph *graph, int i)

@@ -1,4 +1,4 @@
-/* nodes.h - nodes of a graph, as files that fuse them look at them */
+/* nodes.h - questions about a graph's nodes, for files that fuse them */
 #ifndef KPK_GGML_NODES_H
 #define KPK_GGML_NODES_H
 
@@ -8,13 +8,13 @@
 
 enum { NO_NODE = -1 };
 
-/* The next node that is work; NO_NODE: there is none. */
+/* The next node that computes something, or NO_NODE. */
 int node_behind(const struct ggml_cgraph *graph, int i);
-/* Whether node i, which may be NO_NODE, is to compute an operation. */
+/* Whether node i, which may be NO_NODE, computes operation `op`. */
 bool node_is(const struct ggml_cgraph *graph, int i, enum ggml_op op);
-/* How many nodes read node i; -1 if the user wants it, too. */
+/* How many nodes read node i; -1 if it is an output of the graph, too. */
 int32_t node_uses(const struct ggml_cgraph *graph, int i);
-/* The same for a tensor that is a node, a view say. */
+/* The same for a tensor that is a node, such as a view. */
 int32_t node_uses_of(const struct ggml_cgraph *graph,
                      const struct ggml_tensor *t);
 /* Whether two tensors with memory share a part of it. */

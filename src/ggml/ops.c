@@ -26,19 +26,19 @@ const kpk_module *const ops_modules[] = {
 };
 const size_t ops_nmodules = sizeof(ops_modules) / sizeof(ops_modules[0]);
 
-/* One operation: what the columns of TABLE say of it. */
+/* One operation, a row of TABLE. */
 struct op;
 typedef bool serve(struct run *run, const struct ggml_tensor *t,
                    const struct op *op);
 struct op {
     serve *serve;
-    int params; /* the first of the parameters that are floats; NONE */
+    int params; /* index of the first float parameter, or NONE */
 };
 enum { NONE = -1 };
 
 /* ---- elementwise ---- */
 
-/* The parameters of a function of one element; those it has not are 0. */
+/* The parameters of a function of one element; absent ones are 0. */
 struct params {
     float v[4];
 };
@@ -217,7 +217,7 @@ static bool copy_from(struct run *run, const struct ggml_tensor *t,
                   count(&to), 0, KPK_ARGS(from, to));
 }
 
-/* CPY has its target as src[1], and its output is a view of it. */
+/* CPY's target is src[1]; its output is a view of src[1]. */
 static bool copy(struct run *run, const struct ggml_tensor *t,
                  const struct op *op)
 {
@@ -368,7 +368,7 @@ static bool sum_rows(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(x, out, factor));
 }
 
-/* The sum of all elements is that of the rows' sums. */
+/* The sum of all elements is the sum of the rows' sums. */
 static bool sum_all(struct run *run, const struct ggml_tensor *t,
                     const struct op *op)
 {
@@ -455,8 +455,8 @@ static bool soft_max(struct run *run, const struct ggml_tensor *t,
                   KPK_ARGS(in, mask, sinks, out, sums, parts, scale, max_bias));
 }
 
-/* The indices that sort each row of x, to memory without gaps. Many blocks sort
- * a long row: as many rows at a time as SORT_NBYTES of memory allow. */
+/* Writes the indices that sort each row of x to `out`, contiguously. Many
+ * blocks sort a long row; SORT_NBYTES of memory limit the rows at a time. */
 static bool sort_rows(struct run *run, const struct ggml_tensor *x,
                       bool ascending, void *out)
 {
@@ -577,7 +577,7 @@ static void rope_ramp(const struct ggml_tensor *t, kpk_ggml_rope *r)
     r->corr_high = fminf((float)r->n_dims - 1, ceilf(corr[1]));
 }
 
-/* How a node turns; false if no kernel does. */
+/* Reads a node's rotation; false if no kernel supports it. */
 static bool rope_of(const struct ggml_tensor *t, kpk_ggml_rope *r)
 {
     const struct ggml_tensor *positions = t->src[1];
@@ -675,7 +675,8 @@ bool ops_heads_to_cache(struct run *run, const struct group *g,
 
 /* ---- places ---- */
 
-/* Which elements of a matrix stay: those so far ahead of the diagonal. */
+/* Keeps the elements of a matrix in a band of diagonals; the others become 0 or
+ * -INFINITY. */
 static bool band(struct run *run, const struct ggml_tensor *t,
                  const struct op *op)
 {

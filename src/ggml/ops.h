@@ -9,14 +9,14 @@ extern const kpk_module *const ops_modules[];
 extern const size_t ops_nmodules;
 
 /*
- * ops_node() launches a node, or says without `launching` whether it can.
- * Tensors then need no data. Threads may ask at once. If a launch fails, a
+ * ops_node() launches a node. Without `launching` it only says whether it can:
+ * then tensors need no data, and threads may call at once. If a launch fails, a
  * sentence is on stderr.
  */
 bool ops_node(struct run *run, const struct ggml_tensor *node);
 
-/* Q, turned as the group's rotation turns it, K and V on their way to
- * attention, by so many threads. */
+/* Launches the kernel that rotates a group's Q and K and converts Q, K and V
+ * for attention, with this many threads. */
 bool ops_heads_to_cache(struct run *run, const struct group *group,
                         uint64_t threads);
 

@@ -14,10 +14,10 @@ enum { MOST_COLUMNS = 8 };
 enum { MOST_SUMS = 16 << 20 };
 
 /*
- * A product of more than FEW_COLUMNS with a matrix of this size has just as
- * many blocks as are at work at once. Begun early, they lie on the
- * multiprocessors that the launch before leaves free, and take up to twice
- * their time on an H200; and between such products small launches gain nothing.
+ * A product of more than FEW_COLUMNS with LARGE_ELEMENTS or more has just as
+ * many blocks as run at once. Blocks that begin early crowd the multiprocessors
+ * that the previous launch leaves free, and take up to twice their time on an
+ * H200. Small launches between such products gain nothing by beginning early.
  */
 enum { FEW_COLUMNS = 4, LARGE_ELEMENTS = 4 << 20 };
 
@@ -178,7 +178,7 @@ static bool mul_mat_f32(struct run *run, const struct ggml_tensor *t)
     return true;
 }
 
-/* Whether matrices and columns are what module quantized multiplies. */
+/* Whether module quantized can multiply these matrices and columns. */
 static bool are_weights(const struct ggml_tensor *m,
                         const struct ggml_tensor *x)
 {
@@ -239,8 +239,9 @@ static bool may_round_to(const struct ggml_tensor *t, enum ggml_type type)
 }
 
 /*
- * Whether module gemm makes few columns, too, as on NVIDIA's GPUs: its launches
- * take as long for eight columns as for two, but there are two more of them.
+ * Whether to use module gemm for few columns, too, as on NVIDIA's GPUs. Its
+ * launches take as long for eight columns as for two, but a product needs two
+ * more launches.
  */
 static bool few_by_gemm(const struct run *run, const struct ggml_tensor *t)
 {
@@ -391,7 +392,7 @@ bool mul_mat_of_rows(struct run *run, const struct ggml_tensor *t, int64_t rows,
     run->scratch_used = 0;
     run->waits = !is_constant(m);
     blocks = shared(run, x, blocks_nbytes(m->ne[0], x->ne[1]), &made);
-    for (int i = 1; i < n; i++) /* each counts as one that read them */
+    for (int i = 1; i < n; i++) /* each product counts as one reader */
         if (run->shared_of == x)
             (void)shared(run, x, 0, &again);
     return rows <= INT32_MAX && product(run, &p, blocks, made);
@@ -426,16 +427,16 @@ bool mul_mat_two(struct run *run, const struct ggml_tensor *a,
 /* ---- mixtures of experts ---- */
 
 /*
- * Up to so many rows for each matrix, on average, the matrix is read for each
- * of them; more rows share it, in tiles of TILE_ROWS, and of a matrix's tiles
- * so many times the average are made side by side.
+ * With an average of up to MOST_ROWS_APART rows per matrix, the matrix is read
+ * once for each row. More rows share a matrix in tiles of TILE_ROWS; the grid
+ * has SIDE_BY_SIDE times the average number of tiles per matrix.
  */
 enum { MOST_ROWS_APART = 2, TILE_ROWS = 64, SIDE_BY_SIDE = 2 };
 
-/* A token's row for each of the matrices that ids choose for it. */
+/* A product of each token with the matrices that ids choose for it. */
 struct experts {
-    int32_t columns, rows, n; /* of the matrices, and how many there are */
-    int32_t used, tokens;     /* chosen for a token */
+    int32_t columns, rows, n; /* columns and rows of each of n matrices */
+    int32_t used, tokens;     /* used: matrices per token */
     int32_t inputs;           /* columns of a token: `used`, or 1 for all */
     int32_t results;          /* rows of the result */
 };

@@ -21,8 +21,8 @@ bool mul_mat_id_reads_blocks(const struct run *run,
  */
 bool mul_mat_of_rows(struct run *run, const struct ggml_tensor *t, int64_t rows,
                      int n, void *out);
-/* mul_mat_two() is two products of the same columns that read blocks, at the
- * same time: the second one on run->side. */
+/* mul_mat_two() launches two products of the same columns in Q8_1, to run at
+ * the same time: the second one on run->side. */
 bool mul_mat_two(struct run *run, const struct ggml_tensor *a,
                  const struct ggml_tensor *b);
 int32_t blocks_columns(int64_t columns);

@@ -5,10 +5,10 @@
 #include "gpu.h"
 
 /*
- * upload() copies to a tensor's memory. The bytes are read before it returns;
- * few of them arrive later, but in front of what follows upload_wait(), and of
- * all other calls here. download() reads memory, upload_end() waits for all
- * that is under way.
+ * upload() copies to a tensor's memory. It reads the bytes before it returns.
+ * Small uploads may arrive later, but before work that follows upload_wait(),
+ * and before all other calls of this file. download() reads memory;
+ * upload_end() waits for all uploads.
  */
 bool upload(struct gpu *gpu, void *to, const void *from, size_t nbytes);
 bool download(struct gpu *gpu, void *to, const void *from, size_t nbytes);

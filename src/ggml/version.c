@@ -1,4 +1,4 @@
-/* version.c - is this the ggml that the backend was compiled for? */
+/* version.c - checks that the process's ggml fits the backend */
 #include "version.h"
 
 #include <ggml.h>
@@ -16,8 +16,8 @@ static bool same_minor(const char *a, const char *b)
     return strncmp(a, b, n) == 0;
 }
 
-/* Numbers that the backend compares, with the names that the process must give
- * them: a sample of each enum that reaches its end. */
+/* Enum values that the backend uses, with the names that the process's ggml
+ * must have for them: a sample of each enum, up to its end. */
 /* clang-format off */
 #define NAMES(X)                                                               \
     X(ggml_op_name,       enum ggml_op,       GGML_OP_ADD,             "ADD")           \

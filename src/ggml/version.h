@@ -1,4 +1,4 @@
-/* version.h - is this the ggml that the backend was compiled for? */
+/* version.h - checks that the process's ggml fits the backend */
 #ifndef KPK_GGML_VERSION_H
 #define KPK_GGML_VERSION_H
 

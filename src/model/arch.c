@@ -53,7 +53,8 @@ static bool find_arch(const struct gguf *gguf, const struct arch **out,
                 gguf->path, TEXT_ARGS(name), known);
 }
 
-/* Which layers have a window: one in so many has none, or a flag for each. */
+/* Reads which layers have a window: all but every pattern-th, or by a flag for
+ * each layer. */
 static bool read_pattern(const struct gguf *g, struct sizes *s,
                          struct fault *fault)
 {
@@ -74,7 +75,7 @@ static bool read_pattern(const struct gguf *g, struct sizes *s,
     return true;
 }
 
-/* Counts of a model, and the most that is believed. */
+/* Reads a model's counts, within limits. */
 static bool read_counts(const struct gguf *g, struct sizes *s,
                         struct fault *fault)
 {
@@ -314,7 +315,7 @@ bool sizes_read(const struct gguf *gguf, struct sizes *out, struct fault *fault)
                     gguf->path);
     out->vocabulary = (uint32_t)embeds->dim[1];
     out->scale = 1.0f / sqrtf((float)out->head);
-    /* Gemma 3 27B divides its width, not its heads' size */
+    /* Gemma 3 27B scales by its width per head, not by the heads' size */
     if (out->arch->scaled_embeds && out->layers == 62) {
         const uint32_t share = out->width / out->heads;
 

@@ -26,14 +26,14 @@ struct sizes {
     uint32_t vocabulary, width, layers, inner;
     uint32_t heads, kv_heads, head; /* head: of K, V and Q, in elements */
     uint32_t window;                /* 0: none */
-    uint32_t pattern; /* one layer in so many sees all; 0: none does */
+    uint32_t pattern; /* one layer in `pattern` sees all keys; 0: none */
     const struct gguf_value *windows; /* instead: a flag for each layer */
     float eps;
     float base, window_base; /* bases of the rotations */
     float stretch;           /* divides positions, but not in window layers */
     bool yarn;               /* not all pairs of a head are stretched: */
     float ramp[2];           /* none up to ramp[0], all from ramp[1] on */
-    float longer;            /* rotated Q and K are multiplied with it */
+    float longer;            /* factor of rotated Q and K */
     float scale;             /* multiplies Q times K */
     const float *factors;    /* [head / 2] of the rotations; or NULL */
 };

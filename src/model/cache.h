@@ -1,4 +1,4 @@
-/* cache.h - what K and V of earlier tokens are kept as */
+/* cache.h - the types in which K and V of earlier tokens are stored */
 #ifndef MODEL_CACHE_H
 #define MODEL_CACHE_H
 

@@ -17,8 +17,8 @@ static inline bool is_false(void)
     return false;
 }
 
-/* The same, and is false, so that callers can return it; a macro, so that tools
- * that read one file see that it is. */
+/* The same, with value false, so that callers can return it. It is a macro, so
+ * that tools which analyze single files see the value. */
 #define fail(fault, ...) (set_fault(fault, __VA_ARGS__), is_false())
 
 #endif

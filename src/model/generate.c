@@ -9,11 +9,11 @@
 struct lane {
     size_t answer;
     uint32_t position; /* position of the next token */
-    uint32_t next;     /* which is this */
+    uint32_t next;     /* the next token */
     bool done;
 };
 
-/* Takes a lane's next token, and says whether it goes on. */
+/* Takes a lane's next token; returns whether the lane continues. */
 static bool take(struct generator *g, struct lane *lane, struct answer *answer,
                  struct fault *fault)
 {

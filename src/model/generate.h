@@ -1,4 +1,4 @@
-/* generate.h - prompts go in, tokens come out */
+/* generate.h - generates tokens from prompts */
 #ifndef MODEL_GENERATE_H
 #define MODEL_GENERATE_H
 
@@ -29,7 +29,7 @@ struct generator {
     void *made_context;
 };
 
-/* Goes on from the prompts of n answers, some at once. */
+/* Generates n answers from their prompts, several at once. */
 bool generate(struct generator *g, struct answer *answers, size_t n,
               struct speeds *speeds, struct fault *fault);
 

@@ -1,4 +1,4 @@
-/* gguf.c - reads GGUF files: keys and values, and where tensors lie */
+/* gguf.c - reads GGUF files: keys, values, and places of tensors */
 #define _GNU_SOURCE /* O_CLOEXEC */
 #include "gguf.h"
 
@@ -86,7 +86,8 @@ struct reader {
     fail((reader)->fault, "%s is damaged: " format ". Fetch it again",         \
          (reader)->gguf->path, __VA_ARGS__)
 
-/* n bytes, which `what` is made of; NULL if the file ends before. */
+/* Takes the next n bytes, the content of `what`; NULL if the file ends before.
+ */
 static const uint8_t *take(struct reader *r, uint64_t n, const char *what)
 {
     const uint8_t *at = r->at;
@@ -443,7 +444,7 @@ bool gguf_parse(const char *path, const void *bytes, size_t nbytes,
 
 bool gguf_open(const char *path, struct gguf *out, struct fault *fault)
 {
-    /* or the other end of a pipe would be waited for */
+    /* O_NONBLOCK: opening a pipe must not wait for its other end */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat info;
     void *map;

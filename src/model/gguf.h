@@ -1,4 +1,4 @@
-/* gguf.h - reads GGUF files: keys and values, and where tensors lie
+/* gguf.h - reads GGUF files: keys, values, and places of tensors
  *
  * The file is mapped, not read: everything here points into it, and lives until
  * gguf_close(). Nothing in the file is trusted: counts, lengths, types and
@@ -22,7 +22,7 @@ struct text {
 
 bool text_is(struct text text, const char *what);
 
-/* For printf's "%.*s": cut where it would be too long for a sentence. */
+/* For printf(): a text, cut after 96 bytes. */
 #define TEXT_FORMAT "%.*s"
 #define TEXT_ARGS(text) ((text).n < 96 ? (int)(text).n : 96), (text).at
 
@@ -58,7 +58,7 @@ struct tensor_format {
     const char *name;   /* as GGUF's tools spell it: "Q4_K" */
     uint32_t elems;     /* of a block */
     uint32_t nbytes;    /* of a block */
-    const char *kernel; /* in the pack's kernels' names; NULL if it has none */
+    const char *kernel; /* in kernels' names; NULL: the pack has no kernels */
 };
 
 #define GGUF_MAX_DIMS 4
@@ -85,7 +85,7 @@ struct gguf {
 
 /* Opens a file; path must live as long. */
 bool gguf_open(const char *path, struct gguf *out, struct fault *fault);
-/* The same of bytes in memory, which must stay. */
+/* The same for bytes in memory, which must stay valid. */
 bool gguf_parse(const char *path, const void *bytes, size_t nbytes,
                 struct gguf *out, struct fault *fault);
 void gguf_close(struct gguf *gguf);
@@ -103,7 +103,7 @@ const struct tensor_format *tensor_format_of(uint32_t id);
  */
 bool gguf_u32(const struct gguf *gguf, const char *key, bool needed,
               uint32_t *out, struct fault *fault);
-/* The same where a value for each layer may stand, all equal. */
+/* The same, but the key may have a value for each layer, if all are equal. */
 bool gguf_same_u32(const struct gguf *gguf, const char *key, bool needed,
                    uint32_t *out, struct fault *fault);
 bool gguf_f32(const struct gguf *gguf, const char *key, bool needed, float *out,

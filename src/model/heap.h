@@ -1,4 +1,4 @@
-/* heap.h - what comes next, by priority, where a text has choices */
+/* heap.h - a priority queue of candidates in a text */
 #ifndef MODEL_HEAP_H
 #define MODEL_HEAP_H
 
@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 struct choice {
-    double priority; /* the highest first, of equal ones the leftmost */
-    size_t left;     /* where it begins */
-    size_t what;     /* the caller's */
+    double priority; /* the highest first; among equal ones the leftmost */
+    size_t left;     /* the candidate's first position */
+    size_t what;     /* the caller's data */
 };
 
 /* All zeros: empty and without room. */

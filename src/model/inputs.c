@@ -1,4 +1,4 @@
-/* inputs.c - what a device is told of a run */
+/* inputs.c - the inputs of a run in a device's memory */
 #include "inputs.h"
 
 size_t inputs_nbytes(size_t n)

@@ -1,11 +1,12 @@
-/* inputs.h - what a device is told of a run */
+/* inputs.h - the inputs of a run in a device's memory */
 #ifndef MODEL_INPUTS_H
 #define MODEL_INPUTS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A run's inputs on a device; one block of memory, because each copy waits. */
+/* A run's inputs on a device. They are one block of memory, so that one copy
+ * uploads all. */
 struct inputs {
     size_t *view;    /* shape for adding RESULT's bias, see op_add_row_info() */
     int64_t *rows;   /* [tokens] of the caches */
@@ -22,10 +23,10 @@ enum { VIEW = 6 };
 /* Size of the inputs for n tokens in up to n groups. */
 size_t inputs_nbytes(size_t n);
 struct inputs inputs_place(void *base, size_t n, size_t groups);
-/* Words from `rows` to `keys`, which op_count_up() moves on to the next token,
- * a token for each of n groups. */
+/* Number of words from `rows` to `keys`. op_count_up() advances these words to
+ * the next token of each of n groups. */
 size_t inputs_words_up(size_t n);
-/* By how much each of these words is higher then; up is zeros. */
+/* Sets up[], all zeros before, to each word's increment for the next token. */
 void inputs_count_up(size_t n, uint32_t *up);
 
 #endif

@@ -2,18 +2,17 @@
  *
  * All architectures share the steps of a layer: a step without weights in the
  * model is left out. Each step reads one value and writes another; values are
- * buffers of a device. ADD_NORM first adds what it reads to the residual
- * stream, unless that has been done.
+ * buffers of a device. ADD_NORM first adds its input to the residual stream,
+ * unless an earlier step has added it.
  *
  * Devices with a slice of each tensor (split.h) run the same steps with fewer
  * heads and narrower inner layers. RESULT is then a part of a sum, which
  * ADD_NORM completes: one launch adds up the devices' parts, adds the sum to
  * the stream and norms it (team.h).
  *
- * Steps that follow each other are one launch where a kernel does both: what
- * Q, K and V go through; a product and what rounds its input to blocks; and
- * products of the same value whose weights lie side by side, and whose results
- * do.
+ * Adjacent steps share a launch if a kernel does both: the steps of Q, K and V;
+ * a product and the quantization of its input; products of the same value whose
+ * weights and results are contiguous.
  */
 #include "layers.h"
 
@@ -71,8 +70,8 @@ static bool is_blocks(const struct matrix *m)
     return m->format->elems > 1;
 }
 
-/* Whether gate and up of a token follow each other: only the step that makes
- * blocks of them reads them so. */
+/* Whether gate and up of a token are adjacent. Only the step that quantizes
+ * their product can read this layout. */
 static bool gates_blocks(const struct layer *layer)
 {
     return is_blocks(&layer->weights[DOWN]);
@@ -153,7 +152,7 @@ bool multiply(struct shard *shard, const struct matrix *m, enum value in,
     return op_product(shard->gpu, m, x, shard->q8, n, out, stride, fault);
 }
 
-/* Whether all that reads a norm multiplies it with quantized matrices. */
+/* Whether every step that reads the norm multiplies by a quantized matrix. */
 static bool only_blocks(const struct layer *layer, size_t norm)
 {
     for (size_t i = norm + 1; i < NSTEPS && layer_steps[i].op != ADD_NORM; i++)
@@ -162,15 +161,15 @@ static bool only_blocks(const struct layer *layer, size_t norm)
     return true;
 }
 
-/* The devices' parts of RESULT are added up, and to the stream if there is one.
- * The sum's norm goes to `out`, or to q8. */
+/* Adds up the devices' parts of RESULT, and adds the sum to the stream if there
+ * is one. The sum's norm goes to `out`, or to q8. */
 static bool sum_parts(struct shard *shard, float *stream, const float *weight,
                       uint32_t n, float *out, void *q8, struct fault *fault)
 {
     const struct team_sum sum = {
         .x = shard->value[RESULT],
         .stream = stream,
-        .alone = shard->value[NORMED], /* nobody reads the last norm any more */
+        .alone = shard->value[NORMED], /* its old content is not read again */
         .weight = weight,
         .rows = n,
         .columns = shard->slice.sizes.width,
@@ -272,7 +271,8 @@ bool make_turns(const struct model *model, struct shard *shard,
     return true;
 }
 
-/* All heads: biases, norms, rotation, and K and V to the cache. */
+/* Applies biases, norms and rotation to all heads, and stores K and V in the
+ * cache. */
 static bool run_heads(const struct model *model, const struct layer *layer,
                       struct fault *fault)
 {
@@ -413,8 +413,8 @@ static void place_neighbours(struct model *model, const struct layer *layer)
                 (gates_blocks(layer) ? 1 : model->ntokens) * (size_t)s->inner;
 }
 
-/* Runs a step of a device's part, with those behind it that are one launch; its
- * number is `i`. *next is the first that has not been run. */
+/* Runs step i on a device, with the following steps that share its launch.
+ * *next is the first step that has not been run. */
 static bool run_next(struct model *model, struct layer *layer, size_t i,
                      size_t *next, struct fault *fault)
 {

@@ -56,7 +56,7 @@ static bool add_prompt(struct session *s, const char *text, size_t nbytes,
     return true;
 }
 
-/* \n, \t and \\ in a line, in place: its new length. */
+/* Replaces \n, \t and \\ in a line, in place; returns its new length. */
 static size_t unescape(char *line, size_t n)
 {
     size_t to = 0;
@@ -484,7 +484,7 @@ int main(int argc, char **argv)
     if (good && !s.options.quiet && !s.options.json && !s.options.help)
         print_speeds(&s);
     close_all(&s);
-    /* a token's write may have failed before: errno is another's by now */
+    /* An earlier write of a token may have failed; its errno is lost. */
     if (good && ferror(stdout))
         good = fail(&fault, "cannot write the answer");
     if (good && fflush(stdout) != 0)

@@ -1,4 +1,4 @@
-/* meeting.c - bytes from each of several processes to all of them */
+/* meeting.c - gathers bytes among several processes */
 #define _GNU_SOURCE /* struct ucred, accept4() */
 #include "meeting.h"
 
@@ -19,10 +19,10 @@ enum { WAIT_S = 60 };
 
 struct meeting {
     uint32_t rank, ranks;
-    int *peers; /* rank 0: by rank, its own -1; others: rank 0 alone */
+    int *peers; /* rank 0: by rank, its own -1; others: only rank 0's */
 };
 
-/* A rank says first who it is. */
+/* A rank's first message. */
 struct card {
     uint32_t rank, ranks;
 };
@@ -84,7 +84,7 @@ static bool remove_old(const char *path, const struct sockaddr_un *name,
     bool refused;
 
     if (lstat(path, &old) != 0 || !S_ISSOCK(old.st_mode))
-        return true; /* bind() says what is wrong */
+        return true; /* bind() will report the error */
     probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     refused = probe >= 0 &&
               connect(probe, (const struct sockaddr *)name, sizeof(*name)) &&
@@ -97,7 +97,7 @@ static bool remove_old(const char *path, const struct sockaddr_un *name,
            fail(fault, "--meet %s: %s", path, strerror(errno));
 }
 
-/* A socket that only this user may connect to. */
+/* Listens at a socket that only this user may connect to. */
 static bool listen_at(const char *path, const struct sockaddr_un *name,
                       int *out, struct stat *made, struct fault *fault)
 {
@@ -140,7 +140,7 @@ static double left_until(double end)
     return left > 0.001 ? left : 0.001;
 }
 
-/* Whether a peer belongs to this user: what it sends is trusted. */
+/* Whether a peer belongs to this user; only such peers are trusted. */
 static bool is_own(int peer)
 {
     struct ucred who;
@@ -191,7 +191,7 @@ static bool take_one(struct meeting *m, const char *path, int listener,
     return true;
 }
 
-/* All others come, and then hear that all are there. */
+/* Rank 0: accepts all other ranks, then tells them that all are connected. */
 static bool take_all(struct meeting *m, const char *path,
                      const struct sockaddr_un *name, struct fault *fault)
 {
@@ -216,7 +216,7 @@ static bool take_all(struct meeting *m, const char *path,
     return good;
 }
 
-/* Says who this is, and waits until all are there. */
+/* Other ranks: send their number, and wait until all are connected. */
 static bool join(struct meeting *m, const char *path, double end,
                  struct fault *fault)
 {

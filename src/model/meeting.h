@@ -1,8 +1,8 @@
-/* meeting.h - bytes from each of several processes to all of them
+/* meeting.h - gathers bytes among several processes
  *
- * Rank 0 listens on a socket of the file system, which the others of the same
- * user connect to. A gather waits as long as the other processes live: one that
- * ends closes its connections, which ends the others' gathers.
+ * Rank 0 listens on a socket in the file system, to which the other processes
+ * of the same user connect. A gather waits as long as all processes live. A
+ * process that ends closes its connections, so the other gathers fail.
  */
 #ifndef MODEL_MEETING_H
 #define MODEL_MEETING_H

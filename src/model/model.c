@@ -3,10 +3,10 @@
  * K and V of all tokens so far are kept per layer: a row for each token of the
  * context of each sequence.
  *
- * Several devices share the layers, or the tensors. In the first case one after
- * the other works, and hands its stream to the next. In the second each does
- * the whole of a run with its slice of the model, adds up with the others where
- * a sum has parts, and has all logits in the end.
+ * Several devices split the layers, or the tensors. With split layers they work
+ * one after another, each on the previous device's results. With split tensors
+ * each device runs all layers with its slice of the weights, adds its parts of
+ * sums to the other devices', and has all logits in the end.
  */
 #include "model.h"
 #include "clock.h"
@@ -31,10 +31,10 @@ uint64_t model_allocated(const struct model *model)
     return sum;
 }
 
-/* ---- a run: what is told to the devices ---- */
+/* ---- a run: inputs of the devices ---- */
 
-/* Values of n tokens lie one behind the other; of those that lie side by side
- * the layers know more. */
+/* Places the values of n tokens one behind the other. layers.c interleaves some
+ * values further. */
 static void place_values(struct shard *shard, size_t n)
 {
     float *at = shard->values;
@@ -84,7 +84,8 @@ static bool find_groups(struct model *model, const struct model_token *tokens,
                 model->nwanted, o->answers);
 }
 
-/* In staging; where devices have them depends on the same two counts. */
+/* Writes the run's inputs to staging memory, with the layout that devices use.
+ * Returns their size. */
 static size_t gather_inputs(struct model *model,
                             const struct model_token *tokens)
 {
@@ -132,7 +133,7 @@ static bool send_run(struct model *model, const struct model_token *tokens,
     return true;
 }
 
-/* How attention is launched; a recording has that. */
+/* Plans the launches of attention, which a recording contains. */
 static bool plan_run(struct model *model, struct fault *fault)
 {
     for (size_t i = 0; i < model->nshards; i++) {
@@ -162,7 +163,7 @@ static bool hand_over(struct model *model, size_t from, struct fault *fault)
                     model->ntokens * model->sizes.width * sizeof(float), fault);
 }
 
-/* The last norm, and the sum before it. */
+/* Adds the last pending result to the stream and computes the last norm. */
 static bool run_output_norm(struct model *model, struct shard *shard,
                             struct fault *fault)
 {
@@ -182,7 +183,7 @@ static bool run_output(struct model *model, struct shard *shard,
     const struct matrix normed = {tensor_format_of(0), shard->value[NORMED],
                                   all, width, (uint64_t)width * sizeof(float)};
 
-    /* all tokens in place; or the wanted ones are gathered */
+    /* Uses all tokens in place, or gathers the wanted ones. */
     return (n == all || op_rows(shard->gpu, &normed, shard->inputs.wanted, n,
                                 shard->value[RESULT], fault)) &&
            multiply(shard, &shard->output, n == all ? NORMED : RESULT, n,
@@ -374,15 +375,15 @@ bool model_replays(const struct model *model)
 
 /* ---- answers ---- */
 
-/* The device, or one of those, that has a run's answers. */
+/* The device, or one of the devices, with a run's answers. */
 static const struct shard *ending(const struct model *model)
 {
     return &model->shards[model->nshards - 1];
 }
 
-/* ---- the next run, before it is asked for ---- */
+/* ---- starting the next run before it is requested ---- */
 
-/* By how much each word is higher for the next token of n sequences. */
+/* Uploads each input word's increment for the next token of n sequences. */
 static bool make_up(struct model *model, struct fault *fault)
 {
     struct recording *r = &model->recording;
@@ -486,7 +487,7 @@ bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
                 !all_came(model, model->began, fault))) {
         return false;
     }
-    /* the first token is the likeliest too where none is a number */
+    /* the first token also counts as likeliest if all logits are NaN */
     for (size_t i = 0; i < n; i++) {
         float logit = 0;
 

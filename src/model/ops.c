@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Modules that the program links; no others are in its binary. */
+/* The modules that the program links; its binary has no others. */
 static const kpk_module *const modules[] = {
     &kpk_module_affine, &kpk_module_attention, &kpk_module_binary,
     &kpk_module_cast,   &kpk_module_comm,      &kpk_module_fused,

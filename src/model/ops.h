@@ -15,7 +15,8 @@
 
 struct gpu;
 
-/* Whether a call went well; else the fault is what it was for, and why not. */
+/* Whether a call succeeded. If not, the fault says what it was for and why it
+ * failed. */
 bool check(kpk_status status, const char *what, struct fault *fault);
 
 bool gpu_open(int device, struct gpu **out, struct fault *fault);
@@ -26,7 +27,8 @@ const kpk_device *gpu_device(const struct gpu *gpu);
 kpk_instance *gpu_instance(const struct gpu *gpu);
 void *gpu_stream(const struct gpu *gpu);
 
-/* Device memory, counted; the fault names `what` and what there was. */
+/* Allocates device memory and counts it. The fault names `what` and the free
+ * memory. */
 bool gpu_alloc(struct gpu *gpu, uint64_t nbytes, const char *what, void **out,
                struct fault *fault);
 bool gpu_free(struct gpu *gpu, void *data, struct fault *fault);
@@ -49,8 +51,8 @@ bool gpu_can_record(struct gpu *gpu);
 bool gpu_record(struct gpu *gpu);
 bool gpu_recorded(struct gpu *gpu);
 bool gpu_replay(struct gpu *gpu, struct fault *fault);
-/* Copies from the device when all that was launched until now is done, where it
- * records; gpu_fetched() waits for that alone. */
+/* On a device with a recorder, queues a copy from the device behind all earlier
+ * launches; gpu_fetched() waits for this copy only. */
 bool gpu_fetch(struct gpu *gpu, const void *from, size_t nbytes,
                struct fault *fault);
 bool gpu_fetched(struct gpu *gpu, void *to, size_t nbytes, struct fault *fault);
@@ -69,13 +71,13 @@ bool op_takes(const struct tensor_format *format);
 /* out[i] = row ids[i] of m */
 bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
              uint32_t n, float *out, struct fault *fault);
-/* A product's input for n rows of x: x itself, or Q8_1 blocks of x in q8. */
+/* The size of q8, the Q8_1 blocks of n rows of x, as a product's input. */
 uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n);
-/* Columns of a row of blocks, zeros behind it included. */
+/* Columns of a row of blocks, with the zeros that pad it. */
 uint32_t op_quantized_columns(uint32_t columns);
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                  void *q8, struct fault *fault);
-/* The same of numbers in f16. */
+/* The same for an x of f16. */
 bool op_quantize16(struct gpu *gpu, const void *x, uint32_t columns, uint32_t n,
                    void *q8, struct fault *fault);
 /* out [n, m->rows], a row every `stride` numbers, = x m^T; q8 is x quantized,
@@ -98,7 +100,7 @@ bool op_add(struct gpu *gpu, const float *a, const float *b, size_t n,
 bool op_add_row(struct gpu *gpu, float *x, const float *row, uint32_t rows,
                 uint32_t columns, const size_t *info, struct fault *fault);
 void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6]);
-/* stream += x, and out is the norm of that */
+/* stream += x; out = norm(stream) */
 bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
                  const float *weight, uint32_t rows, uint32_t columns,
                  float eps, float *out, struct fault *fault);
@@ -106,12 +108,13 @@ bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
 bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                           const float *weight, uint32_t rows, uint32_t columns,
                           float eps, void *q8, struct fault *fault);
-/* The same where x is normed first, of weight `inner`. */
+/* The same, but x is normed first, with weights `inner`. */
 bool op_norm_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                                const float *inner, const float *weight,
                                uint32_t rows, uint32_t columns, float eps,
                                void *q8, struct fault *fault);
-/* f(gate) * up, quantized; both have a row every `stride` numbers */
+/* q8 = f(gate) * up, quantized; rows of gate and up are `stride` numbers apart
+ */
 bool op_gate_quantize(struct gpu *gpu, bool gelu, const float *gate,
                       const float *up, uint32_t rows, uint32_t columns,
                       uint32_t stride, void *q8, struct fault *fault);
@@ -121,12 +124,12 @@ bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
 bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
               struct fault *fault);
 
-/* How heads are turned by their tokens' positions. */
+/* How heads are rotated by their tokens' positions. */
 struct rotation {
     const int32_t *positions; /* [tokens] */
     const float *factors;     /* [head / 2] of the angles, or NULL */
     float base, stretch;
-    bool yarn; /* see struct sizes, as of the next two */
+    bool yarn; /* yarn, ramp and longer: see struct sizes */
     float ramp[2];
     float longer;
     bool pairs; /* true: neighbours rotate together; false: halves */
@@ -135,24 +138,24 @@ struct rotation {
 /* out [tokens, head]: sines and cosines, for op_heads() */
 bool op_turns(struct gpu *gpu, const struct rotation *r, uint32_t tokens,
               uint32_t head, float *out, struct fault *fault);
-/* out [rows]: the column of the largest of a row's numbers; of equal ones the
- * first. work: 16 bytes a row, zero at first, which it leaves zero */
+/* out [rows]: the first column with the largest number of the row. work: 16
+ * bytes per row, zero before and after */
 bool op_argmax(struct gpu *gpu, const float *x, uint32_t rows, uint32_t columns,
                void *work, uint32_t *out, struct fault *fault);
 
-/* out: a column drawn by what its number says; UINT32_MAX if none is a number.
- * kernels/include/fused/sample.h has what the others are. */
+/* out: a column drawn by the probabilities that the logits x give; UINT32_MAX
+ * if all are NaN. kernels/include/fused/sample.h explains the arguments. */
 bool op_sample(struct gpu *gpu, const float *x, uint32_t columns,
                uint32_t top_k, float top_p, float temperature, uint64_t seed,
                uint64_t offset, uint32_t *out, struct fault *fault);
-/* f16, or bf16, to f32 */
+/* Converts f16 or bf16 to f32. */
 bool op_widen(struct gpu *gpu, bool bf16, const void *from, size_t n, float *to,
               struct fault *fault);
 
 /* ---- attention ---- */
 
-/* K and V of a layer: rows of [2, kv_heads, head], K in front of V. A head's
- * row is whole blocks. */
+/* K and V of a layer: rows of [2, kv_heads, head], K before V. A head's row
+ * consists of whole blocks. */
 struct cache {
     enum cache_type type;
     uint64_t rows;
@@ -171,23 +174,24 @@ struct heads {
     uint32_t heads;
     float eps;
     bool pairs;          /* see struct rotation */
-    const int64_t *rows; /* [n] of the cache */
+    const int64_t *rows; /* [n]: each token's row of the cache */
 };
 
 /* Biases, norms and rotation; then Q to q16, K and V to the cache. */
 bool op_heads(struct gpu *gpu, const struct heads *h, const struct cache *cache,
               uint32_t n, void *q16, struct fault *fault);
 
-/* A run's sequences: each has some tokens, and sees `context` rows of a cache,
- * its own, up to its last token. Pointers are device memory. */
+/* A run's sequences, called groups. A group has some tokens and its own
+ * `context` rows of the cache, and sees them up to its last token. Pointers are
+ * device memory. */
 struct attention {
-    const int32_t *tokens; /* [groups + 1]: the first of each, and the end */
-    const int32_t *keys;   /* [groups + 1]: sums of the keys that each sees */
+    const int32_t *tokens; /* [groups + 1]: each group's first token, and n */
+    const int32_t *keys;   /* [groups + 1]: running sums of groups' keys */
     const int32_t *pages;  /* [groups]: each group's page; NULL: `page` */
     uint32_t page, context;
     uint32_t groups, ntokens, most_tokens, most_keys; /* most: of a group */
     uint32_t heads, kv_heads, head;
-    uint32_t window; /* a token sees so many; 0: all before it */
+    uint32_t window; /* keys that a token sees; 0: all before it */
     float scale;
     void *workspace;
     uint64_t workspace_nbytes;
@@ -195,12 +199,13 @@ struct attention {
 
 /* Workspace for launches that split the keys of n tokens. */
 uint64_t op_attend_workspace(uint32_t n, uint32_t heads, uint32_t head);
-/* How it is launched; the same for all layers of a run. */
+/* The launches' plan, the same for all layers of a run. */
 bool op_attend_plan(struct gpu *gpu, const struct attention *a,
                     enum cache_type type, kpk_attention_plan *out,
                     struct fault *fault);
-/* q and out [ntokens, heads, head], f16; q8 the same as op_quantize16() makes
- * of out, which then is not written: NULL, or where the plan has it */
+/* q and out [ntokens, heads, head], f16. If q8 is not NULL, it gets what
+ * op_quantize16() makes of out, and out is not written; the plan must allow it.
+ */
 bool op_attend(struct gpu *gpu, const struct attention *a,
                const kpk_attention_plan *plan, const struct cache *cache,
                const void *q, void *out, void *q8, struct fault *fault);

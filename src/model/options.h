@@ -6,8 +6,8 @@
 
 struct options {
     const char *file;
-    /* A text; a file that is one; a file with one in each line. None of them:
-     * standard input is one. */
+    /* A prompt; a file with one prompt; a file with a prompt in each line.
+     * Without any of them standard input is the prompt. */
     const char *prompt, *text, *prompts;
     uint32_t tokens; /* most tokens in an answer */
     struct model_options model;

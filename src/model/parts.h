@@ -19,7 +19,7 @@ enum value {
     STREAM, /* the residual stream */
     NORMED,
     RESULT, /* output of attention or the inner layer */
-    SPARE,  /* swapped with RESULT, which is normed into it */
+    SPARE,  /* gets the norm of RESULT, then both are swapped */
     QUERY,  /* a token's Q, K and V follow each other */
     KEY,
     VALUE,
@@ -27,7 +27,7 @@ enum value {
     GATE,  /* see gates_blocks() */
     UP,
     NVALUES,
-    NWIDE = QUERY /* of those as wide as the stream */
+    NWIDE = QUERY /* number of values as wide as the stream */
 };
 
 enum op {
@@ -46,7 +46,7 @@ struct step {
     enum op op;
     const char *tensor; /* blk.N.* */
     enum value in, out;
-    unsigned needed, may; /* architectures whose layers have it; may have it */
+    unsigned needed, may; /* architectures that must have it; may have it */
 };
 
 /* Numbers of steps in the table whose weights other code uses. */
@@ -73,16 +73,16 @@ struct group {
 /* A device's part of a model: some layers, or a slice of all of them. */
 struct shard {
     struct gpu *gpu;
-    struct team *team;    /* NULL: what it makes is no part of a sum; else */
-    size_t place;         /* its number among the team's GPUs here, */
-    uint32_t rank;        /* and among all of them */
+    struct team *team;    /* NULL if its results are not parts of sums */
+    size_t place;         /* number among the team's GPUs in this process */
+    uint32_t rank;        /* number among all GPUs of the team */
     struct slice slice;   /* of the model */
     struct matrix embeds; /* if it begins a run */
     struct matrix output_norm, output; /* if it ends one, as of the next five */
     uint32_t *best;                    /* tokens that are next */
     void *work;                        /* of op_argmax() */
     float *logits;                     /* [answers, vocabulary] */
-    float *own_logits;                 /* the slice's; logits if that is all */
+    float *own_logits;                 /* the slice's; logits if not sliced */
     uint32_t *up;                      /* see struct recording */
     float *values;                     /* memory for every value */
     float *value[NVALUES]; /* the run's values, see place_values() */
@@ -110,10 +110,10 @@ struct shard {
 struct recording {
     uint32_t tokens, keys, page; /* the last run's; see struct attention */
     enum { NEW, SEEN, RECORDED } state;
-    bool ahead;     /* the run behind the last one is under way: */
-    uint32_t *next; /* [tokens] of these */
-    size_t nup;     /* the shards' `up`, by which what they are told counts up,
-                     * is for so many tokens; 0: for none */
+    bool ahead;     /* the next run has been started */
+    uint32_t *next; /* [tokens] of that run */
+    size_t nup;     /* number of tokens for which the shards' `up`, increments
+                     * of their inputs, is set; 0: not set */
 };
 
 struct model {

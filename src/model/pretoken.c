@@ -267,7 +267,8 @@ static enum sort class_at(const uint32_t *code, size_t n, size_t at)
 
 /* ---- words ---- */
 
-/* The length of a contraction's ending at code[at], an apostrophe; or 0. */
+/* The length of a contraction, such as 's or 're, at code[at]; 0 if there is
+ * none. */
 static size_t contraction(const uint32_t *code, size_t n, size_t at, bool fold)
 {
     static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
@@ -379,7 +380,7 @@ static size_t digits_of(uint32_t letter)
     return letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
 }
 
-/* Behind the character, class or group at p. */
+/* The end of the character, class or group that starts at p. */
 static const uint32_t *behind(const uint32_t *p)
 {
     const uint32_t close = *p == '[' ? ']' : ')';
@@ -393,7 +394,7 @@ static const uint32_t *behind(const uint32_t *p)
     return p + 1;
 }
 
-/* A character of a pattern, which moves behind it. */
+/* Reads a literal character of a pattern and moves *p past it. */
 static uint32_t literal(const uint32_t **p)
 {
     const uint32_t *at = *p;
@@ -436,7 +437,8 @@ static bool is_of(uint32_t category, uint32_t code)
     }
 }
 
-/* An element of a class, or what stands alone: from p on, which moves. */
+/* Whether code matches the class element, or single character, at *p; moves *p
+ * past it. */
 static bool element_has(const uint32_t **p, uint32_t code)
 {
     const uint32_t *at = *p;
@@ -459,7 +461,7 @@ static bool atom_has(const uint32_t *p, uint32_t code)
 {
     bool has = false, negated;
 
-    /* as a white space of ASCII: so no range of others has it */
+    /* treated as an ASCII space, so that no range of other characters has it */
     if (code > 127 && is_space(code))
         code = 11;
     if (*p != '[')
@@ -470,7 +472,7 @@ static bool atom_has(const uint32_t *p, uint32_t code)
     return has != negated;
 }
 
-/* How often an atom may stand, by what is behind it; moves behind that. */
+/* Reads the quantifier behind an atom; returns the pattern behind it. */
 static const uint32_t *read_times(const uint32_t *p, size_t *least,
                                   size_t *most)
 {
@@ -521,7 +523,7 @@ static size_t match(struct pattern p, const uint32_t *code, size_t n, size_t at)
     return end;
 }
 
-/* The same of the first alternative that matches. */
+/* The same for the first alternative that matches. */
 static size_t match_any(struct pattern p, const uint32_t *code, size_t n,
                         size_t at)
 {

@@ -9,7 +9,7 @@ struct pretoken_rules {
     const char *name;      /* the value of tokenizer.ggml.pre */
     const char *stages[6]; /* a stage cuts the pieces of the stage before */
     bool whole_words;      /* a word that is a token is not merged */
-    bool begins_marked;    /* the model wants its token of beginning */
+    bool begins_marked;    /* the model wants the beginning-of-text token */
 };
 
 /* NULL: the name has no rules. An empty name is of old files, which llama.cpp

@@ -44,7 +44,7 @@ bool recorder_start(struct recorder *r)
 {
     (void)kpk_graph_exec_destroy(r->inst, r->exec);
     r->exec = NULL;
-    /* other threads' calls, and their own, go on */
+    /* relaxed: other threads may call the driver meanwhile */
     return kpk_capture_begin(r->inst, r->stream, KPK_CAPTURE_RELAXED) == KPK_OK;
 }
 

@@ -1,4 +1,4 @@
-/* recorder.h - launches recorded once, to be replayed as they were */
+/* recorder.h - records a run's launches once and replays them */
 #ifndef MODEL_RECORDER_H
 #define MODEL_RECORDER_H
 
@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 /* A recorder has a stream, on which launches are recorded and replayed. Calls
- * return false where the driver refuses; kpk_error_message() says why. */
+ * return false if the driver refuses; kpk_error_message() says why. */
 struct recorder;
 
-/* NULL where the driver cannot, or memory is lacking: plain launches do. */
+/* NULL if the driver cannot record or memory is lacking; use plain launches. */
 struct recorder *recorder_open(kpk_instance *inst);
 void recorder_close(struct recorder *r);
 void *recorder_stream(const struct recorder *r);
@@ -20,8 +20,8 @@ void *recorder_stream(const struct recorder *r);
 bool recorder_start(struct recorder *r);
 bool recorder_end(struct recorder *r);
 bool recorder_replay(struct recorder *r);
-/* Copies from the device when all that the stream has until now is done;
- * recorder_fetched() waits for the copy, and for nothing that comes behind. */
+/* recorder_fetch() queues a copy from the device on the stream;
+ * recorder_fetched() waits for this copy, and not for later work. */
 bool recorder_fetch(struct recorder *r, const void *from, size_t nbytes);
 bool recorder_fetched(struct recorder *r, void *to, size_t nbytes);
 

@@ -171,8 +171,8 @@ static void take(const struct specials *s, struct heap *heap, size_t *owner,
 
         if (owner[left])
             continue;
-        /* A token that was taken is at least as long: it has the last byte if
-         * it has any. */
+        /* Taken tokens are at least as long. So if one overlaps these bytes,
+         * it has the last of them. */
         if (owner[left + n - 1]) {
             const size_t room = owner[left + n - 1] - 1 - left;
 

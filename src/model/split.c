@@ -18,7 +18,7 @@ struct slice slice_whole(const struct sizes *s)
     return slice;
 }
 
-/* Elements in the largest block that a matrix of any layer has. */
+/* Elements of the largest block in any layer's matrix `name`. */
 static uint32_t largest_block(const struct gguf *gguf, const struct sizes *s,
                               const char *name)
 {
@@ -50,7 +50,7 @@ static uint32_t common(uint32_t a, uint32_t b) /* greatest divisor */
 /* Sizes that are not cut. */
 struct units {
     uint32_t block, down;     /* columns of blocks: attn_output's, ffn_down's */
-    uint32_t kv_heads, heads; /* so many of either are whole blocks */
+    uint32_t kv_heads, heads; /* the fewest heads that are whole blocks */
     uint32_t inner;
 };
 
@@ -115,8 +115,8 @@ static uint32_t first_of(uint32_t n, uint32_t ranks, uint32_t rank)
     return (uint32_t)((uint64_t)n * rank / ranks);
 }
 
-/* Cuts *n to what a rank has, with *before before it. The last rank also has
- * what is no whole unit. */
+/* Cuts *n to a rank's share, in units, and sets *before to the shares of lower
+ * ranks. The last rank also has the remainder. */
 static void cut(uint32_t *n, uint32_t *before, uint32_t unit, uint32_t ranks,
                 uint32_t rank)
 {
@@ -157,7 +157,7 @@ bool slice_of(const struct gguf *gguf, const struct sizes *s, uint32_t ranks,
         return refuse(gguf, s, &u, ranks, fault);
     cut_heads(out, &u, ranks, rank);
     cut(&out->sizes.inner, &out->before.inner, u.inner, ranks, rank);
-    /* logits are gathered, in shares of one size */
+    /* Logits are gathered, so all shares must have the same size. */
     if (s->vocabulary % ranks == 0)
         cut(&out->sizes.vocabulary, &out->before.vocabulary, 1, ranks, rank);
     return true;

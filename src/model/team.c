@@ -94,7 +94,8 @@ double team_limit_s(const struct team *team)
     return team->limit_ms / 1e3;
 }
 
-/* The group's first sentence; its second one is for those who call it. */
+/* Takes the first sentence of the group's message; the second one is for
+ * programmers. */
 static bool missed(struct fault *fault)
 {
     const char *said = kpk_error_message();

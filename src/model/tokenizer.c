@@ -101,7 +101,7 @@ static void merge(struct merger *m)
         const struct choice pair = heap_pop(&m->heap);
         struct piece *left = &m->pieces[pair.left], *right;
 
-        /* one of the two has become part of another since */
+        /* one of the two pieces was merged into another one meanwhile */
         if (left->n == 0 || left->next == NONE)
             continue;
         right = &m->pieces[left->next];
@@ -153,7 +153,7 @@ static bool add_piece(const struct tokenizer *t, const char *text, size_t n,
     return true;
 }
 
-/* A text, or one word of it, that holds no special tokens. */
+/* Encodes a text, or a word of it, without special tokens. */
 static bool encode_merged(const struct tokenizer *t, const char *text,
                           size_t nbytes, struct tokens *out,
                           struct fault *fault)

@@ -13,7 +13,7 @@ void tokenizer_close(struct tokenizer *t);
 
 uint32_t tokenizer_count(const struct tokenizer *t);
 
-/* A growing list of tokens; all zeros at first, free() its ids. */
+/* A growing list of tokens. Initialize it with zeros; free `id` at the end. */
 struct tokens {
     uint32_t *id;
     size_t n, room;
@@ -22,8 +22,8 @@ struct tokens {
 bool tokens_add(struct tokens *list, uint32_t id, struct fault *fault);
 
 /*
- * Adds the tokens of a text, in front of them the token of beginning if the
- * model wants one.
+ * Adds the tokens of a text, after the beginning-of-text token if the model
+ * wants one.
  *
  *   special  the text may name special tokens, such as <|im_start|>
  */
@@ -32,8 +32,8 @@ bool tokenizer_encode(const struct tokenizer *t, const char *text,
                       struct fault *fault);
 
 /*
- * The bytes that a token stands for, at most `room` of them: how many there
- * are. Special tokens stand for none. A character may be spread over several
+ * Writes up to `room` of the bytes that a token stands for, and returns their
+ * number. Special tokens have none. A character may be spread over several
  * tokens.
  */
 size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, char *out,
@@ -42,7 +42,7 @@ size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, char *out,
 /* The most bytes that a token stands for. */
 size_t tokenizer_longest(const struct tokenizer *t);
 
-/* Whether a model that makes this token has said all it had to say. */
+/* Whether this token ends an answer. */
 bool tokenizer_ends(const struct tokenizer *t, uint32_t id);
 
 #endif

@@ -1,4 +1,4 @@
-/* vocabulary.h - what a model's file says of its tokens, for tokenizer.c */
+/* vocabulary.h - reads the tokens of a model's file, for tokenizer.c */
 #ifndef MODEL_VOCABULARY_H
 #define MODEL_VOCABULARY_H
 
@@ -43,7 +43,7 @@ struct tokenizer {
     uint8_t *types;
     struct text *merges; /* BPE's, as "left right" */
     struct map by_merge;
-    /* user-defined ones; and with control and unknown ones */
+    /* [0] user-defined tokens; [1] also control tokens and unknown ones */
     struct specials *specials[2];
     uint8_t *ends; /* per token */
     uint32_t bos, eos, unknown;

@@ -54,7 +54,8 @@ static void count_done(struct loader *l, uint64_t nbytes)
         options->progress(options->progress_context, l->done, l->total);
 }
 
-/* Rows that lie apart are packed first: a copy takes as long as many bytes. */
+/* Copies rows. Rows that are not adjacent are packed first, because each copy
+ * takes as long as many bytes. */
 static bool copy_rows(struct loader *l, struct gpu *gpu, uint8_t *to,
                       const struct part *p)
 {
@@ -83,13 +84,13 @@ static bool is_widened(const struct gguf_tensor *t)
     return t->dim[1] == 1 && t->format->elems == 1 && t->format->id != 0;
 }
 
-/* A part's bytes on a device. */
+/* The size of a part in device memory. */
 static uint64_t device_nbytes(const struct part *p)
 {
     return p->rows * p->row_nbytes * (is_widened(p->t) ? 2 : 1);
 }
 
-/* To device memory of device_nbytes(). */
+/* Copies a part to device memory of device_nbytes(). */
 static bool copy_part(struct loader *l, struct gpu *gpu, const struct part *p,
                       void *to, struct matrix *m)
 {
@@ -233,7 +234,8 @@ static bool load_layer(struct loader *l, struct layer *layer)
     return true;
 }
 
-/* Tensors that no step uses would change what the model says. */
+/* Refuses a model with tensors that no step uses: its answers would be wrong.
+ */
 static bool check_unused(const struct loader *l)
 {
     const struct gguf *g = l->gguf;
@@ -250,7 +252,7 @@ static bool check_unused(const struct loader *l)
     return true;
 }
 
-/* Loads rows of a matrix with an allocation of its own. */
+/* Allocates a matrix and loads rows into it. */
 static bool load(struct loader *l, struct gpu *gpu, const struct gguf_tensor *t,
                  uint32_t row, uint32_t rows, struct matrix *out)
 {

@@ -45,7 +45,7 @@ unsigned sizes_of(const struct subject *s, unsigned *sizes, unsigned most);
 /* ---- memory; forget() frees every block ---- */
 
 void *host(size_t nbytes); /* zeros */
-/* On the device, exactly that long: what lies behind is a fault. */
+/* Device memory of exactly nbytes: an access beyond faults. */
 void *device(struct subject *s, const void *from, size_t nbytes);
 void *device_filled(struct subject *s, uint8_t byte, size_t nbytes);
 void fetch(struct subject *s, void *to, const void *from, size_t nbytes);

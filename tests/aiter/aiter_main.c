@@ -3,9 +3,9 @@
  *     test_aiter [-k GLOB] [-f FAMILY] [-n EVERY] [-v]
  *
  * Each kernel of a family is run in a process of its own, on the simulated GPU
- * of its processor, as a fault ends all work on a device. Prints what is not
- * right and, family by family, how many objects and how many rows of the tables
- * were. Objects that no row names are not run, as AITER's host never runs them,
+ * of its processor, as a fault ends all work on a device. Prints failures and,
+ * for each family, the numbers of objects and of table rows that are right.
+ * Objects that no row names are not run, as AITER's host never runs them,
  * unless the release has no table of their kind. EVERY 3 takes every third.
  */
 #include "aiter.h"
@@ -122,7 +122,7 @@ static bool has_object(const kpk_module *module, const char *target)
     return false;
 }
 
-/* In the process of this kernel alone. */
+/* Runs a kernel in a process of its own. */
 static _Noreturn void run_here(const struct family *f, const kpk_module *module,
                                unsigned target)
 {

@@ -42,7 +42,7 @@ static double at(const kpk_f16 *array, size_t i)
     return (double)kpk_from_f16(array[i]);
 }
 
-/* The largest error of what run_mha() made of a causal call. */
+/* The largest error of run_mha()'s result of a causal call. */
 static double largest_error(uint32_t nq, uint32_t nk)
 {
     double worst = 0;

@@ -10,7 +10,7 @@ $(GPU_BENCH): $(GPU_BENCH_SOURCES) $(wildcard tests/bench/gpu/*.h)
 # The cubins of BENCH_ARCH must have been made: `make bench-gpu ARCHS=sm_90`.
 BENCH_ARCH ?= sm_90
 BENCH      ?= *
-# Folders of others' cubins, with kernels of the same names: timed beside ours.
+# Folders of other cubins with kernels of the same names, timed beside kpack's.
 PEER       ?=
 SHAPES     := tests/bench/gpu/shapes.csv
 PLAIN_CUBINS := $(patsubst tests/bench/gpu/%.hip,$(B)/hsaco/$(BENCH_ARCH)/%.cubin,$(wildcard tests/bench/gpu/*.hip))
@@ -40,8 +40,8 @@ bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random
 	@$(PEER_PYTHON) -B tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
 .PHONY: bench-steps
 
-# The calls of a group, and the same of NCCL and of PyTorch's symmetric memory.
-# GPUS=N: how many. TRY='GLOB': kernels in many shapes instead.
+# Times a group's calls, and the same calls of NCCL and of PyTorch's symmetric
+# memory. GPUS=N: number of GPUs. TRY='GLOB': times kernels in many shapes instead.
 COMM_BENCH := $(H)/bench-comm
 GPUS       ?= 2
 TRY        ?=

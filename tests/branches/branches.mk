@@ -1,6 +1,6 @@
 # branches.mk - which branches of runtime, command and generator do tests take?
 #
-# All of it and its tests are built once more, for gcc's gcov, in a folder of
+# The three and their tests are built once more, for gcc's gcov, in a folder of
 # their own, with a pack of two modules for two targets. branches.csv names each
 # branch that cannot be taken, with the reason.
 

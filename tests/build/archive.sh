@@ -1,5 +1,5 @@
 #!/bin/sh
-# archive.sh - what libkpack.a defines, and what a program takes from it
+# archive.sh - libkpack.a's symbols, and the parts that a program links
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
@@ -14,7 +14,7 @@ defined() { # external names that the archive defines
     nm -g --defined-only "$lib" | awk 'NF == 3 { print $3 }' | sort -u
 }
 only_ours() {
-    # AddressSanitizer marks each variable with a name of its own.
+    # AddressSanitizer defines a symbol of its own for each variable.
     defined | grep -q . && ! defined | grep -v -e '^kpk_' -e '^__odr_asan\.kpk_'
 }
 no_constructors() {

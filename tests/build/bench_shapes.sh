@@ -20,7 +20,7 @@ awk -F, 'NR == FNR { if (NF == 3) nargs[$2] = split($3, part, " "); next }
     tests/build/candle.csv "$WORK/launches" | sort -u >"$WORK/wrong"
 check "they are candle's: $(head -3 "$WORK/wrong")" test ! -s "$WORK/wrong"
 
-# ---- what is refused ----
+# ---- refused tables ----
 
 rows() { # row...
     printf 'kernel,layout,shape,tokens,model,what\n' >"$WORK/t.csv"

@@ -16,7 +16,7 @@ check "the bounds keep the rules" check_bounds $exceptions "$bounds"
 
 # A pipe above its limit, bytes moved twice, loads too few; an exception that no
 # kernel needs, and one that is missing.
-worse() { # what, a field of affine_f32's and what it becomes
+worse() { # name, a field of affine_f32's row, its new value
     awk -F, -v OFS=, -v field="$2" -v value="$3" '
         $1 == "gfx942" && $2 == "affine_f32" && $5 == "recommended" { $field = value }
         { print }' "$bounds" >"$WORK/worse.csv"

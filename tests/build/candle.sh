@@ -13,7 +13,7 @@ candle() { # candle's kernels
 
 check "all of candle's kernels" candle "$list"
 
-# ---- it would tell ----
+# ---- errors are found ----
 
 for kernel in affine_bf16 uneg_f32; do
     if ! "$H/kpack" info $kernel >"$WORK/info" 2>&1; then

@@ -22,7 +22,7 @@ refuse "no target of NVIDIA's" "has nothing for NVIDIA; give ARCHS='gfx942 sm_90
 
 need_nvcc "its tests are not built"
 
-# The simulated GPU is there already.
+# The simulated GPU has been built.
 mkdir -p "$WORK/b"
 cp -R "$H/sim" "$WORK/b/sim"
 KPK_CUDA_LIBRARY=$(realpath "$H/test/gpu/stand_in.so")
@@ -48,7 +48,7 @@ for ways in "$WORK/b/test/ways/test_ways" "$WORK/b/test/ptx/ways"; do
     check "and it goes on to the card" grep -q 'scale on sm_90\|on sm_90: ' "$WORK/ways.out"
 done
 
-# ---- what the driver says, against the pack ----
+# ---- the driver's attributes of kernels, against the pack's ----
 
 vgprs=$("$WORK/b/kpack" info vector_add --json | python3 -c '
 import json, sys

@@ -101,7 +101,7 @@ for goals in check 'demo check' 'a-goal-of-tomorrow' lint; do
 done
 check "no package twice" sh -c "! uniq -d '$WORK/all' | grep ."
 
-# ---- what make passes on ----
+# ---- make deps with other goals and options ----
 
 bare
 check "make deps help" plain_make deps help

@@ -64,7 +64,7 @@ static uint64_t hash_stack(void)
     return hash | 1;
 }
 
-/* How often the program came that way, this time with it. */
+/* Counts this call's stack; returns how often the program had the same one. */
 static int times_here(void)
 {
     const uint64_t way = hash_stack();

@@ -10,8 +10,8 @@ B=${B:-build} H=${H:-build} CC=${CC:-cc}
 export WORK
 out=$WORK/out
 
-# Where a sanitizer has an allocator of its own the programs are linked with what
-# fails, and the sanitizer sees what they do then.
+# If a sanitizer replaces the allocator, the failing functions are linked into the
+# programs, so that the sanitizer checks the paths after a failure.
 FUNCTIONS="malloc calloc realloc fopen fclose fread fwrite fputs fputc fgetc fgets getline fseek vfprintf
     fflush stat lstat fstat mkdir opendir readdir rename putc putchar puts fprintf printf"
 compile() { # the compiler's words

@@ -1,9 +1,8 @@
 #!/bin/sh
-# files.sh - the kpack command on files that are not as they should be, and
-# where memory ends
+# files.sh - the kpack command on damaged files, and without memory
 #
-# Archives whose code objects do not lie where their heads say, files that hold
-# several code objects of one name, and every allocation that fails in turn.
+# Archives with wrong places of code objects, files with several code objects of
+# one name, and each allocation failing in turn.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
@@ -77,7 +76,8 @@ check "a member that is longer than it says" writes_nothing "damaged" "$WORK/mem
 change "$small" "$WORK/text.a" "no object file"
 check "one in no object file" writes_nothing "lie in none of its object files" "$WORK/text.a"
 
-# A bit in a thousand is wrong, anywhere: what prune takes, verify takes.
+# One bit is flipped, at 100 places in turn: verify accepts each archive that
+# prune makes.
 cat >"$WORK/mutants.py" <<'END'
 import subprocess, sys
 kpack, archive, keep, mutant, out = sys.argv[1:]
@@ -99,7 +99,7 @@ sys.exit(refused < 20)
 END
 check "a damaged archive is not pruned" python3 "$WORK/mutants.py" "$kpack" "$small" "$first,$last" \
     "$WORK/mutant.a" "$WORK/out.a"
-in_its_place() { # damage of what goes does not matter
+in_its_place() { # a removed code object may be damaged
     cp "$WORK/mutant.a" "$WORK/before.a"
     "$kpack" prune "$WORK/mutant.a" --keep "$first" >"$WORK/says" 2>&1
     [ $? -eq 1 ] && grep -F SHA-256 "$WORK/says" && cmp "$WORK/mutant.a" "$WORK/before.a" &&
@@ -127,8 +127,8 @@ shrinks() {
 targets_of() { "$kpack" list "$1" | sed 1d | awk '{ print $3 }'; }
 check "a sound archive shrinks" shrinks
 
-# ar's listing of the archive. The index is the first member: a count and places
-# of four bytes, most significant first.
+# Damages the archive. Its first member is ar's index: a count and offsets, four
+# bytes each, big-endian.
 archive() { # what output
     python3 - "$small" "$2" "$1" <<'END'
 import sys
@@ -158,7 +158,7 @@ for case in "place:names a place where no member begins" "count:index is cut sho
     check "an archive's ${case%%:*}" writes_nothing "${case#*:}" "$WORK/archive.a"
 done
 
-# An object file that cannot be changed: what goes is zeroed in its place.
+# If an object file's layout cannot change, removed code objects are zeroed.
 for field in 4 5 16 56 58; do # class, byte order, type, segments, headers' size
     python3 - "$small" "$WORK/odd.a" $field <<'END'
 import sys
@@ -209,7 +209,8 @@ END
     check "an object file with $what" says_zeros "$WORK/odd.a"
 done
 
-# Archives as others make them: with no index, and with one of eight bytes.
+# Archives as other tools make them: without an index, and with an index of
+# 8-byte offsets.
 ar rcS "$WORK/no-index.a" "$WORK"/members/*.o
 python3 - "$small" "$WORK/long-index.a" <<'END'
 import struct, sys
@@ -249,7 +250,7 @@ for kind in "bsd:BSD's or Darwin" "darwin:BSD's or Darwin" coff:COFF; do
     check "list of it" [ "$(targets_of "$WORK/other-kind.a")" = "$targets" ]
     check "its members make one that is pruned" converted
 done
-# A thin archive's members lie beside it.
+# A thin archive names files and does not contain them.
 ar rcsT "$WORK/thin.a" "$WORK"/members/*.o
 for command in list verify "prune --keep $last"; do
     # shellcheck disable=SC2086 # words
@@ -265,8 +266,8 @@ check "what is no header behind the last member" writes_nothing "damaged or cut 
 
 # ---- holes ----
 
-# 64 GB of which only the archive is there, and a head's magic that ends where a
-# hole begins.
+# A sparse file of 64 GB with one archive in it, and a head's magic that ends
+# where a hole begins.
 sparse() {
     rm -f "$WORK/sparse" && truncate -s 64G "$WORK/sparse" &&
         dd if="$small" of="$WORK/sparse" bs=4096 seek=9000000 conv=notrunc &&
@@ -289,8 +290,8 @@ rm -f "$WORK/sparse"
 
 # ---- truncated files ----
 
-# By what can it be known: a program by its section table, which comes last; an
-# archive by a member, or by its index, where it ends between two members.
+# Cut files are found: a program by its section table, which comes last; an
+# archive by a member, or by its index if the file ends between two members.
 cut() { # file, bytes that are left, words of the command: fails, and says that it is cut, once
     head -c "$2" "$1" >"$WORK/cut" && cut_of=$(wc -c <"$1")
     shift 2
@@ -316,7 +317,7 @@ for whole in "$kpack" "$small"; do
     check "a whole file is not cut" [ ! -s "$WORK/says" ]
 done
 
-# Two in one section: what goes is zeroed, and what stays stays.
+# Two code objects in one section: the removed one is zeroed, the other unchanged.
 ld -r -o "$WORK/both.o" "$WORK"/members/*.o
 ar rcs "$WORK/both.a" "$WORK/both.o"
 blanks() {
@@ -679,8 +680,8 @@ else
     check "signals leave no half of a file" signals
 fi
 
-# SIGKILL leaves what was being written. The next command that writes there
-# removes it, but not what somebody else is writing, and no other file.
+# SIGKILL leaves a temporary file. The next command that writes to the folder
+# removes it, but no temporary file of a running command and no other file.
 cat >"$WORK/left.py" <<'END'
 import fcntl, os, subprocess, sys
 kpack, archive, folder, output = sys.argv[1:]
@@ -711,8 +712,8 @@ left() { # folder to write to
 check "what a killed command left is removed" left "$disk"
 check "and in the folder that one is in" left .
 
-# Several that write the same files at once remove none of each other's. One of
-# a container may find the name taken that its process number gives.
+# Commands that write the same files at once keep each other's temporary files.
+# In a container, the name made of the process number may be taken.
 cat >"$WORK/at_once.py" <<'END'
 import os, subprocess, sys
 kpack, archive, folder, whole = sys.argv[1:]
@@ -757,7 +758,7 @@ __attribute__((constructor)) static void open_device(void)
 }
 END
 check "a runtime that opens a device" "$CC" -shared -fPIC -o "$WORK/opens.so" "$WORK/opens.c"
-not_into_device() { # what is closed
+not_into_device() { # redirections that close streams
     rm -f "$WORK/device"
     DEVICE_FILE=$WORK/device KPK_HIP_LIBRARY=$WORK/opens.so KPK_CUDA_LIBRARY=$WORK/opens.so \
         sh -c "'$kpack' devices $1; '$kpack' devices --json $1" && return 1

@@ -12,8 +12,8 @@ include=$ROOT/kernels/include
 
 # ---- includes ----
 
-# Prints the headers to compile for a vendor. A header whose first line includes
-# another compiles the other alone, before its own text: the other is left out.
+# Prints the headers to compile for a vendor. If a header's first line includes
+# another header, this tests the other one too, which is then left out.
 cat >"$WORK/includes.py" <<'END'
 import os
 import re
@@ -44,7 +44,7 @@ def folder_of(header):
     return top if os.path.isdir(os.path.join(root, top)) else "."
 
 
-# header: what it includes; folder: which folders it includes
+# the headers that each header includes; the folders that each folder includes
 includes, folders = {}, {}
 for header, lines in headers.items():
     includes[header] = {included(line) for line in lines} - {None, False}

@@ -100,7 +100,7 @@ for t in "$one" "$two"; do
 done
 printf 'knl_name,co_name,k\nvector_add,tile.co,4\nvector_add,tile.co,6.5\n' \
     >"$real/$one/add/twice.csv"
-# One name, but other kernels on the other target.
+# One module name, with different kernels on the two targets.
 cp "$(object "$one")" "$real/$one/add/other.co"
 # A file with the name of a folder of tables.
 mkdir "$real/$one/sub"

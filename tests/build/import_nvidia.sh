@@ -142,7 +142,7 @@ cp "$good" "$two/twice-sm_80.cubin"
 refuse "a module twice for one target" "a second code object of module twice for sm_80" \
     "$gen" import bad "$WORK/none" "$two"
 
-# ---- what compilers make ----
+# ---- compilers' files ----
 
 need_nvcc "its own cubins and PTX are not imported"
 real=$WORK/real

@@ -94,7 +94,7 @@ check "build with one module less" build ARCHS=gfx1100 HIPFLAGS=-DOTHER \
     CFLAGS=-O1
 check "the pack follows" sh -c "! grep two '$tree/build/gen/pack.c'"
 
-# Files beside the sources that come and go.
+# Files beside the sources that are added and removed.
 rebuild() { build ARCHS=gfx1100 HIPFLAGS=-DOTHER CFLAGS=-O1; }
 table() { grep -c "$1" "$tree/build/gen/one.c"; }
 mark
@@ -121,7 +121,7 @@ check "build without them" rebuild
 check "the launcher has not" sh -c "! grep kpk_f32 '$header'"
 check "and compiles" grep 'float \*x' "$header"
 
-# A file of the build that goes comes back.
+# A removed file of the build is made again.
 for file in gen/one.c blob/gfx1100/one.head include/kpack/candle/one.h \
     include/kpack/candle.h include/kpack/candle_launch.h gen/pack.c; do
     rm "$tree/build/$file"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# kpak.sh - AMD's kernel archives, and libraries whose code lies in them, become
-# packs, are looked into, or are refused
+# kpak.sh - imports, lists and refuses AMD's kernel archives, and libraries whose
+# code lies in such archives
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
@@ -10,13 +10,13 @@ B=${B:-build} H=${H:-build} CC=${CC:-cc}
 make_kpak=$H/test/import/make_kpak
 gen=$B/kpack-gen
 
-# Real code objects, of whatever two targets the build has.
+# Real code objects, for two targets of the build.
 targets=$(cd "$B/hsaco" && printf '%s\n' gfx*/vector_add.hsaco | cut -d/ -f1)
 # shellcheck disable=SC2086
 set -- $targets
 one=$1 two=$2
 object() { echo "$B/hsaco/$1/${2:-vector_add}.hsaco"; }
-# Made ones, which are smaller, for gfx942 and gfx950.
+# Small synthetic code objects, for gfx942 and gfx950.
 check "code objects are made" "$H/test/import/make_tree" "$WORK/hsa" 100 600000
 # shellcheck disable=SC2046
 set -- $(find "$WORK/hsa/gfx942" -name '*.co' | sort)
@@ -76,7 +76,7 @@ used() {
 }
 check "a program links the library's part" used
 
-# ---- what the command says of archives and libraries ----
+# ---- the command on archives and libraries ----
 
 small=$tree/.kpack/rand_lib_$two.kpack library=$tree/lib/librand.so
 printf '%s\n' "lib/librand.so#0 $two" "lib/librand.so#1 $two" >"$WORK/wanted.two"

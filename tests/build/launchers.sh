@@ -202,7 +202,7 @@ in_rust "/// structs /// /// Structs by value. /// p what to do"
 
 # By the system's compiler: it is the oldest that serves.
 rustc=$(PATH=/usr/bin:$PATH command -v rustc)
-rust_crate() { # name source [crate...]: its metadata, for others to be compiled with
+rust_crate() { # name source [crate...]: makes the metadata that dependent crates need
     name=$1 source=$2
     shift 2
     for other in "$@"; do set -- "$@" --extern "$other=$WORK/lib$other.rmeta" && shift; done

@@ -2,8 +2,8 @@
 # lint.sh - the part of `make lint` that takes seconds: clang-format, shellcheck,
 # the pages' tables of settings, sentences that point, includes between rooms
 #
-# Other releases of these tools format otherwise and find other things, so only
-# those of Debian 12 are asked.
+# Only the releases of Debian 12 run: other releases of these tools format
+# differently and find other mistakes.
 # shellcheck disable=SC2016 # pages have backticks
 set -u
 # shellcheck source=tests/checks.sh
@@ -22,7 +22,7 @@ check "the pages have every setting" plain_make B="${B:-build}" lint-settings
 check "no folder has too many sentences that point" plain_make B="${B:-build}" lint-sentences
 check "includes follow the rooms' table, and go in no circle" plain_make B="${B:-build}" lint-rooms
 
-# ---- it would tell ----
+# ---- errors are found ----
 
 mkdir "$WORK/tree"
 find Makefile gen src tests -name Makefile -o -name '*.mk' -o -name '*.c' -o -name README.md |

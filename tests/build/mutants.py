@@ -116,8 +116,9 @@ class Copies:
     def run(self, kernel, environment, wait=None):
         """Status and output of the kernel's row, without one wait if given."""
         path = self.free.get()
-        # exec() refuses a file that is open for writing, and a child has the files
-        # of all threads open until its own exec(): nobody starts while one writes.
+        # exec() refuses a file that is open for writing, and a child process keeps
+        # all threads' files open until its own exec(). So no process starts while
+        # another thread writes.
         with self.lock:
             if wait:
                 self.put(path, wait, NOP)
@@ -133,7 +134,7 @@ class Copies:
 
 
 def still_right(kernel, copies, njobs, environment, waits):
-    """Those that the row does not miss."""
+    """Waits without which the row's test still passes."""
     with ThreadPoolExecutor(njobs) as pool:
         runs = pool.map(lambda w: copies.run(kernel, environment, w), waits)
         return [w for w, (status, _) in zip(waits, runs) if status == 0]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # mutants.sh - kernels that have lost a wait fail on the simulated GPU
 #
-# Two kernels; with FULL=1 one of each kind. First settings that ask for nothing.
+# Two kernels; with FULL=1 one of each kind. Refused settings come first.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"

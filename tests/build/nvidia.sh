@@ -51,7 +51,7 @@ check "a cubin comes out as it went in" same sm_90a cubin
 check "PTX comes out as it went in" same compute_80 ptx
 check "files are called by what they are" sh -c "cd '$WORK' && '$kpack' extract \
     '$tree/build/libkpack.a' --all -o all && ls all/*.cubin all/*.ptx all/*.hsaco"
-exported() { # AMD's archives have AMD's code alone
+exported() { # AMD's archives get only AMD's code
     says "for NVIDIA's GPUs left out" "$kpack" extract --kpack "$WORK/exported" &&
         ls "$WORK/exported" && [ "$(find "$WORK/exported" -name '*.kpack' | wc -l)" -eq 1 ] &&
         ls "$WORK/exported/"*_gfx942.kpack
@@ -275,7 +275,7 @@ echo >>"$dist/prebuilt/hsaco/sm_80/vector_add.cubin"
 refuse "a cubin that changed" "prebuilt/hsaco/sm_80/vector_add.cubin: FAILED" \
     plain_make -C "$dist" B=again lib
 
-# ---- what is refused ----
+# ---- refused cubins ----
 
 cp "$object/sm_80/vector_add.cubin" "$object/sm_90a/vector_add.cubin"
 touch -d '+1 minute' "$object/sm_90a/vector_add.cubin"

@@ -229,8 +229,8 @@ done
 check "list of hostile programs" hostile "$WORK/small" list
 check "extract of hostile programs" hostile "$WORK/small" extract --all -o "$WORK/out"
 
-# The program itself, with altered heads: it has its own code objects or says
-# what is wrong.
+# A program whose heads of code objects are altered must use its own code objects
+# or report an error.
 altered_heads() { # program
     python3 - "$1" "$WORK/hostile" <<'END'
 import os, random, subprocess, sys

@@ -48,9 +48,9 @@ else
     skip "no demo for the default targets was built"
 fi
 
-# ---- it would tell ----
+# ---- errors are found ----
 
-wrong() { # text words: what a page with that text is refused with
+wrong() { # text words: a page with this text is refused with these words
     mkdir -p "$WORK/gen"
     echo "$1" >"$WORK/gen/page.md"
     refuse "a page with: $1" "$2" pages "$WORK/gen/page.md"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# reproducible.sh - two builds give the same bytes, whoever makes them
+# reproducible.sh - two builds in different environments give the same bytes
 #
-# They differ in folder, clock, time zone, number of jobs, umask, language, home
-# and, where this machine lets them, user. Archives are compared member by member.
+# The builds differ in folder, clock, time zone, number of jobs, umask, language,
+# home and, if the system allows it, user. Archives are compared by member.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"

@@ -52,7 +52,7 @@ check "links again" test "$(object gfx942)" -nt "$WORK/mark"
 check "and compiles nothing" test "$WORK/mark" -nt "$tree/build/code/gfx942/both.o"
 check "under the new name" grep -q '"deux\\0"' "$tree/build/gen/both.c"
 
-# ---- what is refused ----
+# ---- refused rules ----
 
 rules '*,two,one_u16_u16'
 refuse "another kernel's name" "alias one_u16_u16 of two is taken by one_u16_u16" build

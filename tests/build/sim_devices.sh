@@ -1,6 +1,6 @@
 #!/bin/sh
-# sim_devices.sh - which GPUs are simulated if nobody says: those that the last
-# build's pack has code for
+# sim_devices.sh - the default simulated GPUs are the targets of the last build's
+# pack
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"

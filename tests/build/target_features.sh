@@ -1,6 +1,6 @@
 #!/bin/sh
-# target_features.sh - what target_table.h says that targets have, clang says too,
-# and kernels use
+# target_features.sh - target_table.h's features agree with clang's, and kernels
+# use them
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"

@@ -247,7 +247,7 @@ static void test_metadata_that_lies_is_refused(void **state)
     }
 }
 
-/* A list that is longer than any compiler makes, of nulls. */
+/* A list of nulls, longer than any compiler makes. */
 static void test_metadata_without_bounds_is_refused(void **state)
 {
     static const struct {

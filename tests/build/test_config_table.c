@@ -1,4 +1,4 @@
-/* test_config_table.c - what a CSV of configurations may say, and its index */
+/* test_config_table.c - CSVs of configurations, and their index */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_elf_types.c - base/elf_types.h says what the system's <elf.h> says */
+/* test_elf_types.c - base/elf_types.h agrees with the system's <elf.h> */
 #define KPK_OWN_ELF_TYPES
 #include "base/elf_types.h"
 

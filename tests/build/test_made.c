@@ -115,7 +115,8 @@ static void test_list_ends_before_or_behind_the_segment(void **state)
     }
 }
 
-/* Such a kernel is launched with a packed buffer of the segment's size. */
+/* A kernel without a list of arguments takes a packed buffer of the segment's
+ * size. */
 static void test_a_segment_without_a_list_is_one_buffer(void **state)
 {
     struct made_object spec = plain_spec();

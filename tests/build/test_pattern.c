@@ -1,4 +1,4 @@
-/* test_pattern.c - kpack's patterns of names mean what fnmatch() says */
+/* test_pattern.c - kpack's patterns match the same names as fnmatch() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

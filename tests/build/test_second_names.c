@@ -122,7 +122,7 @@ static void set_long_name(struct named_object *o)
     set_metadata(o, data, sizeof(data));
 }
 
-/* A change to the good object, and what is said of it. */
+/* A change to the good object, and its error message. */
 #define DAMAGES(X)                                                             \
     X(o.header.e_ident[1] = 'F', "not a relocatable object for AMDGPU")        \
     X(o.header.e_ident[EI_CLASS] = ELFCLASS32, "not a relocatable object")     \

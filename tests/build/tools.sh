@@ -237,7 +237,7 @@ mkdir -p "$tree/$name"
 cp "$add" "$tree/$name/x.co"
 import 1 "rename it"
 
-# Files that are none, or of somebody else.
+# Files that are not imported.
 fresh
 printf '\177ELF' >"$tree/short.co"
 import 1 "short.co: not an ELF file"
@@ -317,7 +317,7 @@ fresh
 mkdir -p "$tree/sm_90/k"
 echo "$ptx" >"$tree/sm_90/k/s.ptx"
 import 1 "is for compute_90, but labelled sm_90"
-# AMD's file tells more of a kernel than NVIDIA's: it is asked first.
+# Arguments are read from AMD's file first: it describes more of a kernel.
 fresh
 mkdir -p "$tree/compute_90/k" "$tree/$one/k"
 printf '%s\n' "$ptx" | sed 's/scale.*/vector_add(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n) { ret; }/' \

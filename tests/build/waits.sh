@@ -10,8 +10,8 @@ tree=$WORK/tree
 target=compute_90
 need_nvcc "kernels are compiled for no NVIDIA, whose alone wait"
 
-# Module fused stands for all, unless FULL is set. All formats have the same
-# templates, two stand for them; and both types of attention's.
+# Only module fused is tested, unless FULL is set. To save time, two formats
+# stand for all, which have the same templates, and f16 for attention's types.
 copy_tree "$tree" "$ROOT"/kernels/*.hip
 cp -R "$ROOT/kernels/host" "$tree/kernels/"
 sed -i -E '/^#define GGUF_WEIGHTS/,/\)$/{
@@ -94,7 +94,7 @@ for line in "rope_table_f32 waits" "silu_mul_f32 of the table does not wait"; do
     refuse "a wrong table: $line" "$line" compare other.md
 done
 
-# `kpack info` for a pack with such a kernel.
+# `kpack info` shows whether a kernel waits.
 pack_of_fused() {
     cp "$ROOT/kernels/fused.csv" "$tree/kernels/" &&
         build ARCHS="gfx942 $target" MODULES=fused

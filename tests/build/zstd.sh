@@ -93,7 +93,7 @@ sys.exit(pack[\"runs_on\"] != [] or part != {\"$nine\": 1})'"
 fake() { # flag...
     $CC -O1 -shared -fPIC "$@" -o "$WORK/fake/libzstd.so.1" tests/build/fake_zstd.c
 }
-with_fake() { # command...: beside what the library's path has
+with_fake() { # command...: with the fake library before the others in the path
     FAKE_ZSTD=$failing LD_LIBRARY_PATH="$WORK/fake:${LD_LIBRARY_PATH-}" "$@"
 }
 says() { # status words command...
@@ -132,7 +132,8 @@ check "it gives less" says 1 "it decompresses to fewer bytes" "$kpack" extract "
 failing=zeros
 check "it gives other bytes" says 1 "its SHA-256 is not the one" "$kpack" extract "$WORK/kept-$anew.a" m "$anew" -o "$WORK/out"
 
-# Pruning compresses anew what was stored against what goes.
+# If prune removes an object, the objects compressed against it are compressed
+# again.
 REAL_ZSTD=$(ldd "$B/kpack-compress" | sed -n 's/.*libzstd[^ ]* => \([^ ]*\).*/\1/p')
 export REAL_ZSTD
 prune_anew() { # status words

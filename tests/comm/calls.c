@@ -109,7 +109,7 @@ void launch(struct group *g, uint32_t c, uint32_t r)
          plan.kernel);
 }
 
-/* Element i of what rank r gets of call c, and how far off it may be. */
+/* Element i of rank r's result of call c, and its largest error. */
 static double wanted(uint32_t n, uint32_t c, uint32_t r, size_t i,
                      double *margin)
 {

@@ -11,7 +11,7 @@ enum { MOST = KPK_COMM_MOST_RANKS, MOST_BY_LIBRARY = 10 };
 enum { LARGEST = 25000, CALLS = 12 };
 enum { OUT_NBYTES = sizeof(float) * CALLS * LARGEST }; /* of one rank */
 
-/* Counts of checks in this process; `where` stands before each failure. */
+/* Counts of checks in this process. `where` begins each failure's message. */
 extern unsigned passed, failed;
 extern const char *where;
 
@@ -33,10 +33,10 @@ struct group {
 
 extern const kpk_comm_options options_of_tests;
 
-/* Devices that there are, if ranks have to share them; else 0. */
+/* Number of devices if ranks share them; else 0. */
 extern uint32_t ndevices;
 
-/* Instance, stream, inputs and memory for results of a rank, and their end. */
+/* Opens and closes a rank's instance, stream, inputs and result memory. */
 void open_rank(struct group *g, uint32_t r, int device);
 void close_rank(struct group *g, uint32_t r);
 void clear(const struct group *g, uint32_t r);
@@ -53,7 +53,7 @@ void launch(struct group *g, uint32_t c, uint32_t r);
 /* Waits for a rank's calls and fetches its results. */
 void fetch(const struct group *g, uint32_t r, float *out);
 
-/* Holds all ranks' results against sums in double precision. */
+/* Compares all ranks' results with sums in double precision. */
 void check_results(uint32_t n, float *const *out);
 
 /* ---- nomem.c ------------------------------------------------------------ */

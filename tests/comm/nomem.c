@@ -30,7 +30,7 @@ void *__wrap_calloc(size_t n, size_t nbytes)
     return fails() ? NULL : __real_calloc(n, nbytes);
 }
 
-/* A gather of which nobody else is part. */
+/* A gather that fails: no other rank takes part. */
 static int reach_nobody(void *gathers, const void *mine, void *all,
                         size_t nbytes)
 {

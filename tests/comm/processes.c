@@ -19,8 +19,8 @@
 
 enum { CARD_NBYTES = 512, NOBODY = MOST, MISNAMED = 3 };
 
-/* Where ranks meet: each writes its bytes of gather number k, then says k. Two
- * slots will do, as nobody is two gathers ahead of another. */
+/* The ranks' gathers: each rank writes its bytes of gather number k, then sets
+ * arrived[rank] to k. Two slots are enough, as no rank is two gathers ahead. */
 struct meeting {
     uint32_t n;
     atomic_uint arrived[MOST];
@@ -150,7 +150,7 @@ static const char faults[] = "hipExtMallocWithFlags:1=hipErrorOutOfMemory,"
 static void check_refusals(struct caller *c)
 {
     static const char *const why[][2] = {
-        /* what rank 1 says, what the others say */
+        /* rank 1's message, the other ranks' message */
         {"have different options", " and 1 have different options"},
         {"hipExtMallocWithFlags returned", "rank 1 cannot make a workspace"},
         {"hipIpcOpenMemHandle returned", "rank 1 cannot reach the memory"},
@@ -173,7 +173,8 @@ static void check_refusals(struct caller *c)
     close_rank(&g, c->rank);
 }
 
-/* All others wait in vain, then go on without it. */
+/* The other ranks time out waiting for rank `killed`, then form a group without
+ * it. */
 static void survive(struct group *g, uint32_t rank, uint32_t killed,
                     uint32_t limit_ms)
 {
@@ -272,7 +273,7 @@ static bool run_once(const char *devices, const char *library, uint32_t n,
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
             atomic_store(&shared->gone, true);
         if (WIFEXITED(status) && WEXITSTATUS(status) == MISNAMED) {
-            named = false; /* the others would wait for it */
+            named = false; /* kills the ranks that would wait for it */
             for (uint32_t r = 0; r < n; r++)
                 if (children[r] != child)
                     (void)kill(children[r], SIGKILL);

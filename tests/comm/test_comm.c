@@ -326,9 +326,9 @@ static void check_last_numbers(struct group *g)
     close_group(g);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused calls ---- */
 
-/* What a group refuses when it opens, and of sizes. */
+/* Options and sizes that a group refuses. */
 static void check_sizes(struct group *g)
 {
     static const struct {
@@ -400,9 +400,9 @@ static void check_norm_errors(struct group *g)
 }
 
 /*
- * Rank `killed` does not come: all others end, and say whom they miss. A limit
- * that is short beside the machine's load lets them miss each other, too:
- * false if one names another rank, which fails the last try alone.
+ * Rank `killed` never makes the call: all other ranks time out and name it. On
+ * a loaded machine a short limit makes other ranks late, too: returns false if
+ * a message names another rank, which is a failure in the last try only.
  */
 static bool miss(struct group *g, uint32_t c, uint32_t killed,
                  uint32_t limit_ms, bool last_try)
@@ -574,7 +574,7 @@ static void run(uint32_t ranks)
     close_group(&g);
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- all tests ---------------------------------------------------------- */
 
 /* Runs in a child, whose counts come by a pipe: the parent must not have
  * called the runtime when it forks again. */

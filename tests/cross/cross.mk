@@ -1,8 +1,8 @@
 # cross.mk - kpack for other machines, built here and run under emulators
 #
-# A machine has a compiler, what runs its programs here, and unit tests that are
-# left out. Its build is a cross compilation as a user would start it. cmocka is
-# the one of tests/dist, so that no library of the machine is needed.
+# A machine has a compiler, an emulator for its programs, and a list of unit tests
+# to leave out. Its build is a cross compilation as a user would start it. cmocka
+# is tests/dist's, so that no library of the machine is needed.
 
 CROSS_MACHINES := arm64 windows
 

@@ -14,13 +14,13 @@ here() { # PROGRAM WORD...: runs it
     # shellcheck disable=SC2086 # words
     ${RUN_BY:-} "$@"
 }
-with_hip() { # the same with the driver
+with_hip() { # the same with a HIP driver
     KPK_HIP_LIBRARY=$hip here "$@"
 }
 refused() { # PROGRAM: it does not run
     ! here "$@" 2>"$WORK/refused"
 }
-prints() { # TEXT COMMAND...: all that it prints, line ends of either world
+prints() { # TEXT COMMAND...: COMMAND prints the line TEXT, with LF or CRLF
     wanted=$1
     shift
     "$@" >"$WORK/printed" 2>&1
@@ -116,7 +116,7 @@ check "EMBED=incbin" plain_make B="$WORK/incbin" CC="$CC" EMBED=incbin KPACK_GEN
 check "README's program with it" compile "$WORK/incbin/app$EXE" -I"$WORK/incbin/include" -Iinclude "$WORK/incbin/libkpack.a" $libs
 check "adds, too" prints 'c[999] = 999.5' with_hip "$WORK/incbin/app$EXE"
 
-# ---- what is installed ----
+# ---- the installation ----
 
 check "make install" plain_make B="$B" CC="$CC" RUN_BY="$RUN_BY" MODULES='vector_add affine' ARCHS=gfx90a CFLAGS=-O2 \
     ${EXE:+LDFLAGS=-static} PREFIX="$WORK/prefix" install

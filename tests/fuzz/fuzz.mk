@@ -57,10 +57,10 @@ $(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen
 
 $(B)/fuzz/stored: $(wildcard tests/fuzz/seeds/*.tar.zst)
 	@rm -rf $@ && mkdir -p $@ && for f in $^; do tar -C $@ -xf $$f || exit 1; done && touch $@
-# Folders with a target's seeds; some targets have no stored ones or no regressions.
+# Folders with a target's seeds; stored seeds and regressions may be missing.
 fuzz_seeds = $(B)/fuzz/seeds/$(1) $(B)/fuzz/stored/$(1) tests/fuzz/regressions/$(1)
 
-# A test is a run over all seeds.
+# Each test runs a fuzz target over all its seeds.
 $(FUZZ_TESTS): $(H)/test/fuzz/%: $(B)/fuzz/bin/% tests/fuzz/over_seeds $(B)/fuzz/seeds $(B)/fuzz/stored
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nexec tests/fuzz/over_seeds $< $(call fuzz_seeds,$*)\n' >$@; chmod +x $@

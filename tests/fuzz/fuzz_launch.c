@@ -34,7 +34,7 @@ static uint32_t take(unsigned nbytes)
 
 /* ---- HIP ---- */
 
-/* tests/unit/fake_hip.c, linked in, but for the launch. */
+/* The fake HIP of tests/unit/fake_hip.c; this file replaces its launch. */
 extern struct fake_hip fake_hip;
 
 static volatile uint8_t sink;
@@ -142,7 +142,7 @@ static void launch_args(const kpk_kernel *kernel, const kpk_shape *shape,
     for (size_t i = 0; i < n; i++) {
         const uint32_t how = take(1);
 
-        /* Mostly as the list says, so that launches come through. */
+        /* Mostly the listed size, so that many launches succeed. */
         given[i].nbytes = how & 1 ? take(1) : args[i].size;
         given[i].value = how == 255 ? NULL : malloc(given[i].nbytes + 1);
         if (given[i].value)
@@ -175,8 +175,8 @@ static void launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
     free(buffer);
 }
 
-/* Mostly one value an entry, where the list has it, so that launches come
- * through. */
+/* Gives mostly one value per entry, at its place, so that many launches
+ * succeed. */
 static void launch_values(const kpk_kernel *kernel, const kpk_shape *shape)
 {
     kpk_value values[MAX_ARGS];

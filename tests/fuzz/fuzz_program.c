@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* An import lives as long as its command does; LeakSanitizer asks this. */
+/* Turns LeakSanitizer off: an import's memory lives as long as the command. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)

@@ -313,7 +313,7 @@ static void write_cubins(void)
     }
 }
 
-/* Control bytes, and what is compressed. */
+/* Control bytes, then the compressed data. */
 static void write_compressed(const unsigned char *plain, size_t nbytes)
 {
     unsigned char *data = calloc(1, 8 + nbytes);

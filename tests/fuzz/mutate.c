@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <stdio.h>
 
-/* A generator of its own, so that a seed gives one change. */
+/* An own random generator: a seed gives the same change on every system. */
 static uint64_t draw(uint64_t *state, uint64_t n)
 {
     *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;

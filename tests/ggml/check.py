@@ -32,7 +32,7 @@ import tarfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERSION = "0.3.36"
 SDIST = "llama_cpp_python-" + VERSION
-# No llama.cpp beyond ggml is built, and nothing for this machine's CPU alone.
+# Only ggml is built of llama.cpp, with no code for this machine's CPU only.
 OPTIONS = ("-DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=OFF -DGGML_AVX2=ON "
            "-DGGML_FMA=ON -DGGML_F16C=ON -DGGML_OPENMP=OFF -DLLAMA_CURL=OFF "
            "-DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF "

@@ -1,4 +1,4 @@
-/* counted_hip.h - launches that counted_hip.so saw */
+/* counted_hip.h - numbers of launches, counted by counted_hip.so */
 #ifndef KPK_TESTS_COUNTED_HIP_H
 #define KPK_TESTS_COUNTED_HIP_H
 

@@ -39,8 +39,8 @@ struct part {
      * copied to the same place. NULL: one, A. */
     const char *layers;
     bool turned_in_place, scaled_in_place;
-    bool one_product;   /* V is a norm of what K is made of */
-    bool factors_later; /* are others before the cache gets V */
+    bool one_product;   /* K and V are norms of one product */
+    bool factors_later; /* factors change before the cache gets V */
 };
 
 /* Weights, which are made in order, inputs and results. */
@@ -370,7 +370,7 @@ static unsigned long launches(void)
     return counted ? counted()->launches : 0;
 }
 
-/* The results one behind the other; *n is their size. */
+/* The results, one behind another; *n is their size. */
 static uint8_t *compute(struct graph *g, const struct part *p,
                         ggml_backend_t backend, size_t *n)
 {

@@ -89,7 +89,7 @@ static struct ggml_tensor *norm(struct graph *g)
     return norm_of(g, rows(g, TOKENS));
 }
 
-/* Something else reads what the weights have not scaled. */
+/* Another node reads the norm before its scaling by the weights. */
 static struct ggml_tensor *norm_alone(struct graph *g)
 {
     struct ggml_tensor *x = ggml_rms_norm(g->ctx, rows(g, TOKENS), 1e-5f);
@@ -304,7 +304,7 @@ static void check_counts(const char *graph, const char *way, int run,
         fault(graph, way, run, "kernels", got.kernels, wanted.kernels);
 }
 
-/* n launches, of which a graph that came before makes none. */
+/* n launches; none if a recorded graph is replayed. */
 static struct counts wanted_counts(unsigned long n, bool recording, int run)
 {
     return (struct counts){.launches = recording && run > 1 ? 0 : n,

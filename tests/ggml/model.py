@@ -42,15 +42,14 @@ TEXT = ("Gravity pulls each thing that has a mass towards each other one. The "
         "Moon it falls six times as slowly as here. Light bends, too, where a "
         "star is near, which an eclipse once showed to be as large as said.")
 CHUNK, CHUNKS = 32, 2
-# The CPU's own two ways of attention give other distributions of the next token:
-# ours may be so many times as far from one of them.
+# The CPU backend's two ways of attention differ in the next token's distribution.
+# kpack's distance from one of them may be this many times as large.
 MOST_DISTANCE = 2
-# Tokens are looked up where the table lies, which llama.cpp keeps in the host's
-# memory.
+# llama.cpp keeps the table of tokens in host memory and reads it on the CPU.
 ON_THE_CPU = {"GET_ROWS"}
 ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma3", "phi3", "gpt2",
                  "olmoe")
-# of a mixture's weights, as llama-quantize names them
+# formats of a mixture of experts' weights, in llama-quantize's names
 FORMATS = ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K_S")
 PLAIN = {"KPK_GGML_WITHOUT": "graphs,fusion"}
 COUNTED = re.compile(r"counted_hip: \S+: (\d+) launches, (\d+) replays")

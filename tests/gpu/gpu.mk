@@ -51,7 +51,7 @@ $(H)/test/ptx/ways: $(WAYS_OBJECTS) $(H)/ptx/ways/libkpack.a $(SIM_LIB) $(SIM_LI
 	@mkdir -p $(@D)
 	@$(WAYS_LINK)
 
-# The pack in a plug-in, loaded by a PyTorch that may come first or second.
+# A plug-in with the pack, in one process with PyTorch: loaded after it or before.
 BESIDE := $(if $(and $(PEER_PYTHON),$(filter affine,$(MODULES))),$(addprefix $(H)/test/gpu/beside-,torch-first kpack-first))
 $(H)/test/gpu/beside.so: tests/gpu/beside.c $(H)/libkpack.a
 	@mkdir -p $(@D)

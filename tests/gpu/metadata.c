@@ -1,4 +1,4 @@
-/* metadata.c - is what kpack read of cubins and PTX what the driver says?
+/* metadata.c - compares kpack's metadata of cubins and PTX with the driver's
  *
  * Every kernel of the pack is loaded on each of CUDA's devices. Its parameters,
  * from the records of the cubin or the text of the PTX, are held against

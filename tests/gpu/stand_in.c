@@ -1,4 +1,4 @@
-/* stand_in.c - the unit tests' fake CUDA driver, told by the environment
+/* stand_in.c - the unit tests' fake CUDA driver, set by environment variables
  *
  *   STAND_IN_DEVICES     "90,120": an sm_90 and an sm_120
  *   STAND_IN_INIT        "999": the error that cuInit() returns
@@ -6,8 +6,8 @@
  *                        parameters
  *   STAND_IN_ATTRIBUTES  "1024,0,0,16,40": of all kernels, from number 0 on
  *
- * It runs nothing: what stands in for a card proves how programs are built,
- * found and told apart, and what they make of the driver's answers.
+ * It runs no kernel: tests with it check how programs are built and found, and
+ * how they handle the driver's answers.
  */
 #define cuFuncGetAttribute fakes_cuFuncGetAttribute
 /* Its functions, one under another name.

@@ -12,13 +12,13 @@ struct made_kpak_entry {
     size_t nbytes;
 };
 
-/* An archive for the targets of its entries, grouped by key, to be freed. Ends
- * the program without memory. */
+/* Makes an archive with these entries, grouped by key; the caller frees it.
+ * Ends the program if there is no memory. */
 unsigned char *make_kpak(const char *group, const struct made_kpak_entry *e,
                          size_t n, bool zstd, size_t *nbytes);
 
-/* A library of the host with so many wrappers, marked HIPK, and a reference to
- * archives; to be freed. */
+/* Makes a host library with nunits wrappers, marked HIPK, and a reference to
+ * archives; the caller frees it. */
 unsigned char *make_hipk(const char *name, char *const *paths, size_t npaths,
                          size_t nunits, size_t *nbytes);
 

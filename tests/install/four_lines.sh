@@ -1,7 +1,7 @@
 #!/bin/sh
-# four_lines.sh - the lines of "In four lines", src/sim/README.md, as they stand
+# four_lines.sh - runs the lines of "In four lines", src/sim/README.md
 #
-# The first two lines, which clone and build, give this tree's simulated GPU.
+# This tree's build stands in for the first two lines, which clone and build.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"

@@ -30,7 +30,7 @@ build_after() { # name folder [flags]
         "$folder$san/libkpack.a" "$@" -ldl -pthread
 }
 
-# Both print what is wanted, on that device.
+# Both programs print the wanted text, on the device.
 same() { # name device kernels wanted
     KPK_SIM_DEVICES=$2 "$WORK/$1_before" "$3" >"$WORK/before.out" || return 1
     KPK_SIM_DEVICES=$2 "$WORK/$1_after" >"$WORK/after.out" || return 1

@@ -18,7 +18,7 @@ tree=$WORK/tree
 copy_tree "$tree" kernels/vector_add.hip kernels/vector_add.csv kernels/types.csv tests/install/packages/numbers.hip
 cp include/CHANGELOG.md "$tree/include/"
 
-# Tools and the simulated GPU are this build's, to save their time.
+# To save time, tools and the simulated GPU come from this build.
 mkdir "$tree/build"
 cp "$B/kpack-gen" "$B/kpack-embed" "$B/kpack-compress" "$tree/build/"
 cp -R "$H/sim" "$tree/build/"

@@ -13,7 +13,7 @@ case $B in /*) ;; *) B=$ROOT/$B ;; esac
 # cargo starts tests in their crates' folders.
 case ${LD_LIBRARY_PATH-} in '' | /*) ;; *) export LD_LIBRARY_PATH="$ROOT/$LD_LIBRARY_PATH" ;; esac
 
-if [ -n "${SAN-}" ]; then # the library would want its sanitizer everywhere
+if [ -n "${SAN-}" ]; then # Rust programs do not load the library's sanitizer
     skip "sanitizers are on"
     finish
 fi
@@ -34,7 +34,7 @@ check "bindings.rs is what bindings.py makes of kpack.h" written
 mkdir "$WORK/src" # a lock file comes beside the crates
 cp -R Cargo.toml kpack-sys kpack kpack-build "$WORK/src/"
 cd "$WORK/src" || exit 1
-# The typed kernels are those of the pack that is there.
+# Typed kernels are built if the pack has their modules.
 features=kpack/candle
 for module in affine vector_add; do
     [ -e "$B/rust/candle/$module.rs" ] || features=
@@ -42,7 +42,7 @@ done
 [ -n "$features" ] || skip "modules affine and vector_add are not in the pack"
 check "their tests pass" with_cargo test --offline --features "$features"
 check "their documentation is whole" with_cargo doc --offline --no-deps --features kpack/candle
-# What only newer toolchains have: in CI, and on machines of those who work on it.
+# Checks that only newer toolchains have, as in CI and on developers' machines.
 if cargo clippy --version >/dev/null 2>&1; then
     check "clippy has nothing to say" env KPACK_DIR="$B" CARGO_TARGET_DIR="$WORK/newer" \
         cargo clippy --offline --all-targets --features kpack/candle -- -D warnings

@@ -23,7 +23,7 @@ make_in_tree() {
 }
 files() { (cd "$prefix" && find . ! -name . | sort); }
 
-# ---- what was built ----
+# ---- installing what was built ----
 
 check "a build with settings" make_in_tree MODULES=one ARCHS=gfx1100 HIPFLAGS='-DHASH="#" -DMORE=2'
 check "make install" make_in_tree install PREFIX="$prefix"

@@ -214,7 +214,7 @@ static uint32_t first_seen(const struct problem *p, uint32_t b)
     return p->left < 0 || p->ranges || first < 0 ? 0 : (uint32_t)first;
 }
 
-/* Pages in random order, every third of them nobody's. */
+/* Pages in random order; every third page is unused. */
 static uint32_t make_table(struct run *r)
 {
     const struct problem *p = r->p;
@@ -1083,7 +1083,7 @@ static void run_decode2(struct kt *t, const struct kt_row *row)
     run_problem(t, row, &p);
 }
 
-/* By the decoding kernels, which leave the partial results. */
+/* Joins partial results, which the decoding kernels make. */
 static void run_join(struct kt *t, const struct kt_row *row)
 {
     static const struct kind kinds[2] = {{64, true, PLAIN, false},

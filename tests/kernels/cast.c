@@ -93,8 +93,8 @@ static void run(struct kt *t, const struct kt_row *row)
     ew_run(t, &e);
 }
 
-/* The specification's vectors, where one rounding and saturation agree with it
- * or are what this library does instead. */
+/* The specification's vectors, with results of a single, saturating rounding
+ * where the specification rounds differently. */
 static const struct vector {
     enum kt_type from, to;
     kt_real in;

@@ -1,4 +1,4 @@
-/* check.c - compares what a kernel computed with what it should have */
+/* check.c - compares a kernel's results with the reference */
 #include "harness.h"
 
 #include <math.h>

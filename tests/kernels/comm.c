@@ -208,9 +208,9 @@ static void run(struct kt *t, const struct kt_row *row)
 
 static const struct norm_case {
     uint32_t ranks, rows, columns;
-    uint32_t padded; /* of blocks */
+    uint32_t padded; /* columns of a row of Q8_1 blocks */
     bool residual, in_place, weight;
-    float times; /* the inputs; squares of the last leave f32's range */
+    float times; /* factor of the inputs; squares overflow f32 with the last */
 } norm_cases[] = {
     {2, 1, 72, 96, true, true, true, 1},
     {3, 5, 40, 96, true, false, true, 1},
@@ -413,7 +413,7 @@ static void run_norm(struct kt *t, const struct kt_row *row)
         const struct norm_case *c = &norm_cases[k];
 
         if (norm_way(row) == LARGE && c->ranks == 2)
-            continue; /* their plans take the medium ones */
+            continue; /* plans for two ranks take the medium kernels */
         if (!kt_turn(t))
             continue;
         snprintf(what, sizeof(what), "%u ranks, %u x %u", (unsigned)c->ranks,

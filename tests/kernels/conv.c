@@ -14,7 +14,7 @@
 
 extern const kpk_module kpk_module_conv;
 
-/* unit roundoff of what sums of the type are kept in */
+/* unit roundoff of the type's accumulators */
 static kt_real sum_roundoff(enum kt_type type)
 {
     return type == KT_F64 ? 0x1p-53L : 0x1p-24L;
@@ -70,7 +70,7 @@ static void upload(struct kt *t, struct tensor *x)
              x->layout.extent * kt_size(x->type));
 }
 
-/* Each is asked for many times. */
+/* Converts all values once, because each is read many times. */
 static void read_values(struct kt *t, struct tensor *x)
 {
     x->value = kt_alloc(t, x->layout.extent * sizeof(*x->value));

@@ -13,9 +13,10 @@ enum shape {
     LARGE,       /* far more */
     ODD_BLOCK,   /* not a multiple of a wave */
     NSHAPES,
-    LEAVING = NSHAPES, /* most blocks have nothing to do; only on demand */
-    SOME_LEAVING,      /* and fewer of them do; likewise */
-    TINY_BLOCKS        /* and so many that some leave all the same; likewise */
+    /* only if a test asks for these: */
+    LEAVING = NSHAPES, /* most blocks have nothing to do */
+    SOME_LEAVING,      /* fewer blocks have nothing to do */
+    TINY_BLOCKS        /* many small blocks, some have nothing to do */
 };
 
 static const char *const shape_names[] = {

@@ -1,4 +1,4 @@
-/* fill.c - fill, copy2d and const_set: bits, and what must stay as it was */
+/* fill.c - fill, copy2d and const_set: bits, and bytes that must not change */
 #include "harness.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* float_weights.h - tests of weights that are f16 or bf16: rows of quantized.c
- */
+/* float_weights.h - tests of f16 and bf16 weights, for rows of quantized.c */
 #ifndef FLOAT_WEIGHTS_H
 #define FLOAT_WEIGHTS_H
 

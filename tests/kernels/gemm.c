@@ -1,7 +1,7 @@
 /* gemm.c - C = alpha A B + beta C + bias, every layout, type and tile
  *
- * Operands end where their last element does, so that the simulated GPU finds
- * what is read beside them; what lies in C between rows and matrices must stay.
+ * Operands' allocations end at their last element, so that the simulated GPU
+ * finds reads beyond. Bytes of C between rows and matrices must not change.
  */
 #include "harness.h"
 
@@ -29,13 +29,13 @@ struct problem {
     uint32_t splits;
     double alpha, beta;
     bool bias;
-    size_t lead;          /* elements that pointers are off alignment */
+    size_t lead;          /* misalignment of pointers, in elements */
     unsigned grid[3];     /* 0: the number of tiles */
     enum kt_data data;    /* of A and B */
     int scale_a, scale_b; /* powers of two for A and B */
 };
 
-/* Matrices of a batch lie between each other: their rows take turns. */
+/* Interleaved matrices of a batch: row 0 of each, then row 1 of each, ... */
 enum { TURNS = 2 };
 
 /* One matrix of a batch in memory. */
@@ -80,7 +80,7 @@ static kt_real *numbers(struct kt *t, enum kt_type type, const void *data,
     return v;
 }
 
-/* f32 or f64: what sums are in. */
+/* The accumulators' type: f32 or f64. */
 static enum kt_type sum_type(enum kt_type type)
 {
     return type == KT_F64 ? KT_F64 : KT_F32;

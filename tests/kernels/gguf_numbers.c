@@ -39,7 +39,7 @@ void run_dequantize(struct kt *t, const struct kt_row *row)
 {
     const struct dequantize_shape *s = row->detail;
     const struct gguf_format *f = gguf_format_of(s->id);
-    /* the last: more workgroups than two runs of those that work */
+    /* the last: working workgroups make more than two passes */
     static const size_t counts[] = {1, 3, 7, 8, 9, 15, 16, 17, 40, 256, 1093};
     const size_t ncounts = sizeof(counts) / sizeof(counts[0]);
 

@@ -457,8 +457,8 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
          n % 2 ? HOSTILE : TAME},
     };
     const bool legacy = gguf_format_of(p->id)->elems == 32;
-    /* so many workgroups that NVIDIA's GPUs share the work otherwise, in two
-     * steps, and the other ways of theirs; AMD's do not */
+    /* enough workgroups for NVIDIA's other ways to share the work, as in two
+     * steps; AMD's kernels have no such ways */
     const bool shares = nvidia && (row->a == KT_F32 || p->id == GGUF_Q4_0 ||
                                    p->id == GGUF_Q3_K);
     const struct product_case many[] = {

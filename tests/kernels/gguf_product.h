@@ -45,7 +45,7 @@ struct product_case {
 /* results are of type row->a */
 void run_product(struct kt *t, const struct kt_row *row,
                  const struct product_case *c);
-/* in a grid of so many workgroups in x; 0: as many as candle launches */
+/* runs a product in grid_x workgroups in x; 0: as many as candle launches */
 void run_product_on(struct kt *t, const struct kt_row *row,
                     const struct product_case *c, unsigned grid_x);
 

@@ -404,7 +404,8 @@ static struct gguf_element nvfp4(const uint8_t *b, size_t e)
                                  code & 8 ? -sizes[code & 7] : sizes[code & 7]};
 }
 
-/* The facts that gguf_formats.h lacks: struct gguf_format from align on. */
+/* The fields of struct gguf_format from `align` on, which gguf_formats.h lacks.
+ */
 /* clang-format off */
 #define OWN_Q4_0   2, GGUF_BIAS_S,     GGUF_BIAS_S,     0,     false, q4_0
 #define OWN_Q4_1   4, GGUF_BIAS_S,     GGUF_BIAS_S,     -7.5,  false, q4_1
@@ -652,7 +653,7 @@ struct gguf_sum gguf_product(const struct gguf_row *row, const uint8_t *y)
     for (size_t b = 0; b < row->n / 32; b++, y += Q8_1_NBYTES) {
         const double d = half_at(y), s = half_at(y + 2);
         const double *main = row->main + 32 * b, *bias = row->bias + 32 * b;
-        /* an infinite sum is that of the quants */
+        /* an infinite stored sum is replaced by the quants' sum */
         const bool stored = row->kind == GGUF_BIAS_S && !isinf(s);
 
         for (size_t i = 0; i < 32; i++) {

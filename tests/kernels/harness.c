@@ -180,10 +180,10 @@ bool kt_device_holds(struct kt *t, size_t nbytes)
 
 void *kt_large_device(struct kt *t, size_t nbytes)
 {
-    /* For the machine, and for the test beside this one, which may be about to
-     * take as much as the largest of those that are filled. */
+    /* For the system, and for a test that runs beside this one and is about to
+     * fill its largest buffer. */
     const size_t reserve = (size_t)4 << 30;
-    /* Who watches for races has 40 bytes for each that kernels touch. */
+    /* Watching for races takes 40 bytes for each byte that kernels touch. */
     const size_t most = getenv("KPK_SIM_RACES") ? 41 * nbytes : nbytes;
     const char *why = "the machine has not so much memory left";
     void *p = NULL;
@@ -367,7 +367,7 @@ static void open_device(struct kt *t, int ordinal, const kpk_module *module,
         die("open", kpk_error_message());
 }
 
-/* Those of one wave size take turns. */
+/* Devices of one wave size take turns. */
 static void give_turns(struct kt *devices, size_t n)
 {
     for (size_t d = 0; d < n; d++)

@@ -69,7 +69,7 @@ kt_real kt_ulp(enum kt_type type, kt_real v);
 kt_real kt_eps(enum kt_type type);
 kt_real kt_max(enum kt_type type);
 
-/* Additions that a sum of n numbers by so many threads has in a row, at most:
+/* The longest chain of additions in a sum of n numbers by `threads` threads:
  * ceil(n / threads) + ceil(log2(threads)). */
 kt_real kt_depth(size_t n, size_t threads);
 
@@ -152,7 +152,7 @@ struct kt_layout kt_layout(size_t rank, const size_t *dims,
 struct kt_layout kt_any_layout(size_t rank, const size_t *dims, uint64_t *seed);
 /* Offset in elements of logical index i. */
 size_t kt_offset(const struct kt_layout *layout, size_t i);
-/* Is it contiguous by the rule of the kernels' specification? */
+/* Whether a layout is contiguous by the kernels' specification. */
 bool kt_is_contiguous(const struct kt_layout *layout);
 
 /* ---- the device (harness.c) ---- */
@@ -183,13 +183,14 @@ struct kt {
  */
 void *kt_device(struct kt *t, const void *host, size_t nbytes, size_t lead);
 /*
- * The same for gigabytes, without a pattern in it. NULL, and a line that says
- * that the case is left out, if there is not so much memory.
+ * The same for gigabytes, not filled with a pattern. If there is not enough
+ * memory, it returns NULL and prints that the case is left out.
  */
 void *kt_large_device(struct kt *t, size_t nbytes);
-/* Has the device so much memory? If not, a line says the same. */
+/* Whether the device has this much memory; if not, it prints the same line. */
 bool kt_device_holds(struct kt *t, size_t nbytes);
-/* A simulated GPU: a thousand times slower, and its memory is the machine's. */
+/* Whether the GPU is simulated: a thousand times slower, with the host's memory
+ * as its own. */
 bool kt_is_simulated(void);
 void kt_read(struct kt *t, void *host, const void *device, size_t nbytes);
 void kt_write(struct kt *t, void *device, const void *host, size_t nbytes);

@@ -417,8 +417,8 @@ static void run_write_case(struct kt *t, const struct index_case *c,
 }
 
 /*
- * 3000 ones to one element, and in turn to one of four: in f32 they are 3000,
- * where f16 alone stays at 2048 and bf16 at 256.
+ * Adds 3000 ones to one element, and in turn to four elements. Sums in f32 give
+ * 3000; sums in f16 would stop at 2048, in bf16 at 256.
  */
 static void run_ones(struct kt *t, const struct kt_row *row)
 {

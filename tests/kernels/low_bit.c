@@ -114,7 +114,7 @@ static void run_decoded(struct kt *t, const struct kt_row *row)
 #define DEQUANTIZE(name, id, type, T, threads, elems)                          \
     {"dequantize_block_" #name "_" type, run_dequantize, T, KT_F32,            \
      &(const struct dequantize_shape){GGUF_##id, elems, threads, 1}},
-/* formats differ in how they are decoded, not in who has which rows */
+/* formats differ in their decoding, not in how waves share the rows */
 #define MAT_VEC_OF(name, id, n, rows)                                          \
     PRODUCT("mul_mat_vec_" #name "_q8_1_cuda" #n, run_mat_vec, KT_F32,         \
             GGUF_##id, n, rows, n, false, GGUF_##id != GGUF_IQ2_XXS)

@@ -197,8 +197,8 @@ static kpk_shape shape_of(const struct product_of *c)
     return (kpk_shape){{c->grid_x, c->grid_y, 1}, {128, 1, 1}, 0};
 }
 
-/* In the case's grid, and as is recommended where that gives shared memory:
- * kernels go another way with it. */
+/* Runs in the case's grid. If the recommended shape has shared memory, runs in
+ * it, too, because kernels take another path with shared memory. */
 static void run_dense_case(struct kt *t, const struct product_of *c,
                            enum kt_type type, enum kt_type out_type)
 {

@@ -1,4 +1,4 @@
-/* plan.c - what gemm_plan.h chooses, and the launching of it on every device */
+/* plan.c - gemm_plan.h's choices, and their launches on every device */
 #include "kpack/candle/gemm_plan.h"
 
 #include "../../kernels/include/nvidia/gemm/wgmma_shapes.h"

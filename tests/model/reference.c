@@ -16,7 +16,7 @@ struct pass {
     size_t n;
     uint32_t layer;
     struct rounding rounding;
-    double yarn, trained; /* the stretch by YaRN, or 0; and of which length */
+    double yarn, trained; /* YaRN's stretch, or 0, and the trained length */
 };
 
 static double *numbers(size_t n)
@@ -47,7 +47,7 @@ static enum kt_type type_of(uint32_t id)
     return id == 0 ? KT_F32 : id == 1 ? KT_F16 : KT_BF16;
 }
 
-/* As a product of tiles rounds what it multiplies with such weights. */
+/* Rounds an activation as a tiled product with weights of this type does. */
 static double round_as(double x, uint32_t id)
 {
     uint8_t bytes[4];
@@ -208,8 +208,9 @@ static bool sees_window(const struct pass *p)
            (p->layer + 1) % 6 != 0;
 }
 
-/* How much of pair i's angle YaRN leaves as it is, of a model that was trained
- * for `length` tokens: what turns 32 times in these, what once, and between. */
+/* The share of pair i's angle that YaRN does not scale, for a model trained on
+ * `length` tokens: 1 for a pair that turns 32 times in `length` tokens or more
+ * often, 0 for once or less, linear in between. */
 static double kept_by_yarn(const struct pass *p, size_t i, double length)
 {
     const double pi = 3.14159265358979323846, d = p->s.head;

@@ -136,7 +136,7 @@ static void check_edits(const uint8_t *bytes, size_t n)
 
 /* ---- fields ---- */
 
-/* Where a text lies, from byte `from` on. */
+/* The offset of a text, searched from byte `from` on. */
 static size_t find(const uint8_t *bytes, size_t n, const char *text)
 {
     const size_t length = strlen(text);
@@ -243,7 +243,7 @@ static void check_file(const char *what, const char *path, const char *says)
         gguf_close(&gguf);
 }
 
-/* One that nobody writes to is not waited for. */
+/* Opening a pipe without a writer does not wait. */
 static void check_pipe(void)
 {
     char folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 8];

@@ -31,7 +31,7 @@ static void write_file(const char *name, const void *bytes, size_t n)
     }
 }
 
-/* Makes a socket that somebody listens at until it is closed. */
+/* Makes a socket that listens until it is closed. */
 static int make_socket(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -69,9 +69,8 @@ static const char *read_file(const char *name, char *text, size_t room)
 #define LOST "-p a -n 200 --split tensor --limit-ms 2000 "
 #define MEET(path) TEAM "--rank 0/2 --meet " path " $D/m.gguf"
 
-/* The options, where $D is the folder; where standard output goes, and what
- * comes then, where $M is the program; the status, and a text that is printed.
- */
+/* A command line, the redirection of its output with commands to run after it,
+ * the status, and a text that is printed. $D is the folder, $M the program. */
 static const struct {
     const char *options, *out;
     int status;
@@ -120,8 +119,8 @@ static const struct {
      "blank has no prompts"},
     {"--prompt a --devices 0,0,0 $D/m.gguf", ">$D/out", 1,
      "2 layers cannot be"},
-    /* devices that share the tensors, in one process and in two, say what one
-     * device does */
+    /* devices that split the tensors, in one process or two, print the same as
+     * one device */
     {"-p a -n 6 --ids --quiet $D/m.gguf",
      ">$D/one && $M " TEAM "--devices 0,0 $D/m.gguf >$D/two && "
      "cmp $D/one $D/two && echo same >$D/out",

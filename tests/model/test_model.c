@@ -129,7 +129,7 @@ static const struct team_case {
                   .normed = true, .twice = true, .tied = true, .spm = true, .seed = 259}, true}, TWO | FOUR},
 };
 
-/* Ways to run it: tokens at once, over how many devices, what they share. */
+/* Ways to run a model: tokens at once, number of devices, kind of split. */
 static const struct way {
     const char *name;
     uint32_t batch;
@@ -456,7 +456,7 @@ static void check_case(size_t number)
     check_until_settled(&cases[number], ways, NWAYS, left);
 }
 
-/* Checks and frees a file that cannot give a token. */
+/* Checks that a file gives no token but an error, then frees the file. */
 static void check_hopeless(const char *name, const char *why, uint8_t *file,
                            size_t nbytes, const char *says)
 {

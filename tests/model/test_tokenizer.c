@@ -292,7 +292,7 @@ static void check_named(size_t i)
         free(other);
         return;
     }
-    /* keys alone: where the tensors lie does not matter to a vocabulary */
+    /* only the keys: a vocabulary does not read the tensors' places */
     head = (size_t)(gguf_find_tensor(&gguf, "token_embd.weight")->name.at -
                     (const char *)file) -
            8;
@@ -398,7 +398,7 @@ struct made {
 /* Each of these takes a tenth of a second at most. */
 enum { LIMIT_S = 10 };
 
-/* As many tokens, of that type, and merges, all the same. */
+/* Opens a vocabulary of `count` tokens of one type and `count` equal merges. */
 static void made_open(struct made *made, const char *what, uint64_t count,
                       void (*name)(uint64_t i, char out[16]), const char *merge,
                       uint32_t type)
@@ -462,7 +462,7 @@ static void check_equal_entries(void)
     made_close(&made);
 }
 
-/* Half a minute, if they met in one slot. */
+/* Takes half a minute if all entries have one slot of the hash table. */
 static void check_colliding_entries(void)
 {
     struct made made;

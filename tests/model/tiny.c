@@ -364,7 +364,7 @@ static size_t letter(unsigned byte, char out[4])
     return code < 128 ? 1 : 2;
 }
 
-/* Words that both vocabularies have, built of pairs of earlier ones. */
+/* Words of both vocabularies, each a pair of letters or of earlier words. */
 static const char *const words[][2] = {
     {"t", "h"},  {"th", "e"}, {"i", "n"},   {"a", "n"},
     {"an", "d"}, {"e", "r"},  {"o", "n"},   {"in", "g"},
@@ -450,8 +450,7 @@ static void add_vocabulary(struct file *f)
     key_bool(b, "tokenizer.ggml.add_bos_token", true);
 }
 
-/* The head goes to out; data is what it is set to, the head knows sizes alone.
- */
+/* Writes the head to `out` and the tensors to `data`. */
 static void make(const struct tiny *tiny, struct bytes *out, struct bytes *data)
 {
     static const uint8_t zeros[32];
@@ -511,7 +510,7 @@ bool tiny_write(const struct tiny *tiny, FILE *file)
 {
     struct bytes out = {.file = file}, data = {.counted = true};
 
-    make(tiny, &out, &data); /* what lies where */
+    make(tiny, &out, &data); /* writes the head; counts the tensors' bytes */
     out = (struct bytes){.counted = true};
     data = (struct bytes){.file = file};
     make(tiny, &out, &data);

@@ -24,13 +24,13 @@ struct tiny {
     bool normed;         /* norms of heads */
     bool twice;          /* norms behind attention and the inner layer */
     bool factors;        /* factors of the rotations */
-    float yarn;          /* rotations stretched so much, by YaRN; 0: not */
+    float yarn;          /* YaRN's factor; 0: without YaRN */
     bool spm;            /* the vocabulary's kind */
     uint32_t vocabulary; /* tokens; 0: TINY_VOCABULARY */
     uint32_t filler;     /* the least bytes of a filler's name, up to 2000 */
     uint32_t context;    /* context in training; 0: 256 */
-    uint32_t output;     /* format of what logits come from; 0: `format` */
-    uint32_t more;       /* and of some V and ways down, see format_of() */
+    uint32_t output;     /* format of the output's weights; 0: `format` */
+    uint32_t more;       /* format of some V and down, see format_of() */
     uint64_t seed;
 };
 

@@ -1,4 +1,4 @@
-/* fake_cuda.h - what a test tells the fake CUDA driver, and reads from it
+/* fake_cuda.h - the fake CUDA driver's settings by a test, and its records
  *
  * fake_cuda.c is a shared library that looks like libcuda.so.1 and runs
  * nothing. It exports one object of this type, called `fake_cuda`, beside the

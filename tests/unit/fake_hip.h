@@ -21,15 +21,15 @@ struct fake_launch {
     int device;
     void *stream;
     int has_params;
-    uint64_t params[FAKE_MAX_PARAMS]; /* as many as param_nbytes has sizes */
+    uint64_t params[FAKE_MAX_PARAMS]; /* one for each size in param_nbytes */
     int has_extra;
     size_t extra_nbytes;
     unsigned char extra[2048];
     const char *call;  /* the HIP function */
     void *start_event; /* of hipExtModuleLaunchKernel */
     void *stop_event;
-    unsigned flags;     /* its flags, or those of a launch on several devices */
-    unsigned nlaunches; /* on several devices at once */
+    unsigned flags;     /* of the launch, or of one on several devices */
+    unsigned nlaunches; /* launches in one call for several devices */
 };
 
 struct fake_hip {
@@ -42,15 +42,15 @@ struct fake_hip {
     int fail_error; /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
     int fail_all_later;    /* and every later call */
-    const char *lie_name;  /* succeeds, and gives NULL or a number below 0 */
-    const char *hold_name; /* waits in this function until `released` */
+    const char *lie_name;  /* this function succeeds with NULL, or below 0 */
+    const char *hold_name; /* this function waits until `released` */
     atomic_int held;
     atomic_int released;
     unsigned param_nbytes[FAKE_MAX_PARAMS]; /* sizes to read from params */
-    int not_cooperative;                    /* the properties' answer */
+    int not_cooperative;                    /* answers of device properties */
     int not_cooperative_multi;
-    int blocks_per_unit; /* the occupancy's answer */
-    int not_ready;       /* work is not done yet */
+    int blocks_per_unit; /* answer of the occupancy call */
+    int not_ready;       /* queries say that work is not done yet */
 
     /* The library's own: changes the thread's current device, uncounted. */
     void (*set_current)(int device);

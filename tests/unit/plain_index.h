@@ -56,7 +56,8 @@ static inline void plain_index(const char *strings, const struct kpk_table *t,
     }
 }
 
-/* Each row's code leads to a row of the same value, and values ascend. */
+/* Whether each row's code refers to a row with the same value, and values
+ * ascend. */
 static inline int plain_index_is_right(const char *strings,
                                        const struct kpk_table *t)
 {

@@ -379,7 +379,7 @@ static int no_reason(void)
     return 0;
 }
 
-/* Somebody has loaded it for himself. */
+/* The program has loaded the driver, for itself only (RTLD_LOCAL). */
 static int in_process_privately(void)
 {
     int n;

@@ -31,8 +31,8 @@ struct driver {
     const kpk_pack *pack;
     const kpk_module *alpha;
     const char *synchronize;  /* waits for a device */
-    const char *puts_back;    /* makes what was current so again ... */
-    const char *not_put_back; /* ... and this is said if it does not */
+    const char *puts_back;    /* restores the current device or context */
+    const char *not_put_back; /* in the message if puts_back fails */
     void (*reset)(const char *function, int nth, int error);
     int (*nfailed)(void);
     int (*live)(void);
@@ -488,8 +488,8 @@ static void check_failure(int i, kpk_status st, const char *function, int nth,
     on->put_back();
 }
 
-/* A failed call that gives back may have done so: then the message says it, and
- * the call is not repeated. */
+/* Whether a failed call may be repeated. A call that frees something may have
+ * done so although it failed: the message then says it. */
 static bool may_be_repeated(int i)
 {
     static const char *const back[] = {"_free", "_destroy", "_ipc_close"};

@@ -326,7 +326,7 @@ static int in_process_unusable(void)
     return 0;
 }
 
-/* Loaded by somebody under its name, and unusable. */
+/* The program has loaded an unusable library by its usual name. */
 static int in_process_by_name_unusable(void)
 {
     EXPECT(dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_LOCAL));
@@ -336,8 +336,8 @@ static int in_process_by_name_unusable(void)
     nameless = true; /* the loader need not know a file */
     EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_ERR_NO_DRIVER);
     EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
-    /* Somebody loads another one. The first library's faults are no failure
-     * then. */
+    /* The program loads a usable one, too: the unusable library is then no
+     * failure. */
     nameless = false;
     (void)fake_hip_load("fake_hip.so");
     EXPECT(kpk_driver_info(KPK_HIP, NULL, NULL) == KPK_OK);

@@ -564,8 +564,8 @@ static void test_load_failure_hints_at_a_hip_that_is_too_old(void **state)
     assert_ok(kpk_close(inst));
 }
 
-/* One call of HIP after another fails, once or from there on. Whatever the
- * caller gets, it is a status with a message, and nothing is left behind. */
+/* Each call of HIP fails in turn, once or from then on. The caller always gets
+ * a status with a message, and nothing leaks. */
 static void test_every_failing_hip_call_is_survived(void **state)
 {
     (void)state;
@@ -686,14 +686,14 @@ static void test_of_namesakes_that_fit_alike_the_newest_is_open(void **state)
         assert_string_equal(selection.target, "sm_86");
         assert_ok(kpk_close(inst));
     }
-    { /* Two that do not fit are no matter beside another module. */
+    { /* Two modules that do not fit do no harm beside another module. */
         const kpk_module *list[] = {&modules[2], &modules[3],
                                     &test_module_alpha};
 
         assert_ok(kpk_open_modules(list, 3, 1, &inst));
         assert_ok(kpk_close(inst));
     }
-    { /* Two that fit alike are no matter beside one that fits better. */
+    { /* Two modules that fit equally do no harm beside one that fits better. */
         const kpk_module again = modules[2];
         const kpk_module *list[] = {&modules[2], &again, &modules[3]};
 

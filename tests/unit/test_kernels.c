@@ -131,7 +131,7 @@ static void test_get_refuses_modules_of_another_instance(void **state)
     assert_ok(kpk_close(other));
 }
 
-/* As kernels that are launched by kpk_launch(): test_instance.c. */
+/* kpk_launch() behaves the same, see test_instance.c. */
 static void test_launch_after_unload_wants_the_module_loaded(void **state)
 {
     const kpk_kernels *kernels = get_alpha();

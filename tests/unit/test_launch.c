@@ -547,8 +547,8 @@ static void test_nothing_is_copied_from_and_to_nowhere(void **state)
     assert_null(ptr);
 }
 
-/* HIP sets pointers to shared memory itself: one it sets right, two it does
- * not, in whatever way they are given. */
+/* HIP sets arguments that point to shared memory itself. It sets one right, but
+ * not two, so all kinds of launches refuse two. */
 static void test_two_pointers_to_shared_memory_are_refused(void **state)
 {
     static const char says[] = "two_shared has 2 arguments that point to "

@@ -1,4 +1,5 @@
-/* test_stream_memory.c - the pool: who gets which block, and when */
+/* test_stream_memory.c - the pool: the streams that get a freed block, and when
+ */
 #include "both_fakes.h"
 #include "hip.h"
 

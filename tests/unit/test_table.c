@@ -623,11 +623,11 @@ static void test_shape_is_of_a_table_of_the_modules_own(void **state)
     assert_status(kpk_module_shape(&odd, 0, NULL, 1, 1, &s), KPK_ERR_NO_ROW);
     assert_status(kpk_module_shape(&odd, 1, "gfx90a", 1, 1, &s),
                   KPK_ERR_NO_ROW);
-    /* block_x is text: a block of 0, which every launch refuses */
+    /* block_x is text, so the block is 0, which every launch refuses */
     assert_ok(kpk_module_shape(&odd, 1, "gfx942", 1, 1, &s));
     assert_int_equal(s.block[0], 0);
     assert_status(kpk_module_shape(&odd, 1, "gfx942", 5, 1, &s), KPK_ERR_SHAPE);
-    /* fewer columns than any row is for, and more */
+    /* fewer columns than any row covers, and more */
     odd.tables = &ranged;
     odd.ntables = 1;
     assert_status(kpk_module_shape(&odd, 1, NULL, 1, 9, &s), KPK_ERR_NO_ROW);

@@ -13,7 +13,7 @@
 
 #define KPK_CODEC real_codec
 #define KPK_CACHE dictionary_cache
-/* Under names of this test, as a pack compiles it under its own. */
+/* Compiled under this test's names, as in a pack under the pack's names. */
 #include "../../src/codec/zstd.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <pthread.h>

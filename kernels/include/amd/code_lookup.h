@@ -61,7 +61,7 @@ struct IQ4_XS_crossed : IQ4_XS {
     }
 };
 
-/* The form of F that plain tiles take. */
+/* The variant of format F that Tile uses. */
 template <class F> struct ForCodes {
     typedef F type;
 };

@@ -5,8 +5,9 @@
 
 typedef float MatrixF16 __attribute__((ext_vector_type(16)));
 
-/* a[64] times b[16] for each of its sixteens, of four products each, added to
- * sums: lane l has row l of a and column l % 16 of b */
+/* Four 16x16 products with K = 4, added to sums: rows 16 i to 16 i + 15 of a
+ * times the columns of b. Lane l has row l of a[64] and column l % 16 of b[16].
+ */
 DEV MatrixF16 four_units(Pack<u32, 2> a, Pack<u32, 2> b, MatrixF16 sums)
 {
     return __builtin_amdgcn_mfma_f32_16x16x4f16(
@@ -159,8 +160,8 @@ struct RawUnit : TileUnit<F, Rows, Cols, Parts> {
     using Base::results;
     using Base::row0;
     using Base::scales;
-    /* Whether rows come from LDS when they are multiplied, and in each block
-     * anew: there are no registers to keep them. */
+    /* Whether each row is loaded from LDS right before its product, again for
+     * each block, because there are no registers to hold all rows. */
     static constexpr bool one_by_one = nrows > 4;
 
     int piece_at; /* the lane's piece in the rows of a unit */
@@ -173,12 +174,12 @@ struct RawUnit : TileUnit<F, Rows, Cols, Parts> {
     DEV_MEMBER explicit RawUnit(int tid) : Base(tid)
     {
         piece_at = tile_piece(lane % 16, lane / 16);
-        asm("" : "+v"(piece_at)); /* else found again in each step */
+        asm("" : "+v"(piece_at)); /* else computed again in each step */
         row_at = Lds::place(row0) + lane % 16;
     }
 
-    /* adds the products of both Q8_1 blocks of a step, which is turn Turn of
-     * the unrolled loop */
+    /* Adds the products of both Q8_1 blocks of a step. The step is number Turn
+     * of the unrolled loop. */
     template <int Turn> DEV_MEMBER void multiply(const Lds &lds, int, int)
     {
         /* with parts, all columns, beginning with the wave's */
@@ -287,9 +288,9 @@ struct RawUnit : TileUnit<F, Rows, Cols, Parts> {
     }
 
     /*
-     * Packed instructions behind a product, which it does not let run beside
-     * it, LLVM takes apart, until one is in its way: a use of the product,
-     * which makes no instruction.
+     * Packed instructions cannot run beside an MFMA, so LLVM splits those that
+     * follow one. A use of the product, which makes no instruction, stops LLVM
+     * from splitting further ones.
      */
     static DEV_MEMBER void products_are_here(Floats &last)
     {

@@ -77,8 +77,8 @@ template <class F, int Rows, int Cols, int Parts = 1> struct RawColumns {
             in[i] = load_three(at + in_place(from[i]));
     }
 
-    /* Volatile, so that the compiler makes no pairs, whose places it would have
-     * to add up. */
+    /* Volatile, so that the compiler does not pair stores: a pair needs an
+     * addition for its address. */
     DEV_MEMBER void store(Lds &lds, int step, int) const
     {
         typedef volatile __attribute__((address_space(3))) u32 *Places;

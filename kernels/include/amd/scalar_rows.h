@@ -13,8 +13,8 @@
 #include "map/blocks.h"
 
 /*
- * 0 where an operand's packs may each be loaded as one: its elements are side
- * by side, and rows start at multiples of k.
+ * 0 if one load can read a pack of the operand: elements are contiguous, and
+ * rows start at multiples of k.
  */
 template <u32 k, u32 nops, typename T>
 DEV u32 row_gaps(const View<nops> &view, u32 o, const T *p)

@@ -26,7 +26,7 @@ DEV void one_back(u32 (&from)[N], u32 nbytes, Which which)
     }
 }
 
-/* the address of a step of the columns; behind the last step, the last one's */
+/* The address of a step of the columns; of the last step for later ones. */
 template <class F>
 DEV const u8 *column_step(const u8 *base, int step, int nblocks)
 {
@@ -39,9 +39,9 @@ DEV const u8 *column_step(const u8 *base, int step, int nblocks)
 
 /* ---- weights ----
  *
- * The loop is unrolled into turns. A block of a K format has four steps, each a
- * turn of its own: bytes that the steps share are loaded once, and each turn
- * knows where its bits are.
+ * The loop is unrolled into turns. A block of a K format has four steps, and
+ * each step is a turn. So bytes that the steps share are loaded once, and
+ * shifts are constants.
  */
 template <class F, class Cut, class Lds, BlockPlace P, class Chosen,
           bool Legacy = TileStep<F>::legacy>
@@ -244,9 +244,9 @@ struct TileSteps {
     }
 
     /*
-     * Whether there is a next step. A turn stores what it loads itself: values
-     * kept for the next turn would be copied by the compiler, with a wait for
-     * the loads. The last turn loads bytes that it already has.
+     * Runs a turn; returns whether there is a next step. A turn stores the
+     * values that it loads: the compiler would copy values kept for the next
+     * turn, which waits for the loads. The last turn loads its own bytes again.
      */
     template <int Turn> DEV_MEMBER bool turn(Lds &lds, Product &product)
     {

@@ -1,4 +1,4 @@
-/* tile_formats.h - formats unpacked otherwise beside raw columns */
+/* tile_formats.h - how formats are unpacked for products with raw columns */
 #pragma once
 
 #include "amd/code_lookup.h"
@@ -6,8 +6,8 @@
 #include "quantized/tile_layout.h"
 
 /*
- * Words that nothing can be done with earlier: else the compiler unpacks them
- * among the products, waits for them there and runs out of registers.
+ * Keeps the compiler from using these words earlier. It would unpack them among
+ * the products, wait for the loads there and run out of registers.
  */
 template <int N> DEV void not_before(Words<N> &words)
 {
@@ -62,18 +62,19 @@ template <> struct ForTile<MXFP4> {
 /*
  * ---- K formats and IQ4_XS, whose blocks have four steps ----
  *
- * A thread has a piece of a row: chunk 2 Turn + piece of each step. Rows are
- * Lds::place()s. The functions know the step, so that addresses and the places
- * of bits are part of the instructions.
+ * A thread unpacks one piece of a row: chunk 2 Turn + piece in step Turn. Rows
+ * are numbered by Lds::place(). The step is a template argument, so addresses
+ * and shifts are constants of the instructions.
  *
- *   Bytes          the bytes of a row's block for the steps under way
- *   load_row()     loads for both pieces, from the block on, before step 0
- *   load_piece()   loads the bytes that step Turn still lacks, from 16 bytes
- *                  times the piece behind the block on
- *   unpack()       the quants of step Turn
- *   store()        scales and biases to LDS, if threads do that for their piece
- *   Head           instead, the head of a thread's own row: load() it before
- *                  step 0, store() its numbers for step Turn
+ *   Bytes          the bytes of a row's block for the current steps
+ *   load_row()     before step 0, loads the bytes that both pieces share
+ *   load_piece()   loads the bytes that step Turn still lacks; its argument is
+ *                  16 * piece bytes behind the block's start
+ *   unpack()       returns the quants of step Turn
+ *   store()        stores scales and biases to LDS, in formats in which a
+ *                  thread does this for its piece
+ *   Head           in the other formats, the head of a thread's own row: load()
+ *                  before step 0, store() its scales and biases of step Turn
  */
 struct NoHead {
     template <BlockPlace P> DEV_MEMBER void load(const u8 *)
@@ -84,8 +85,8 @@ struct NoHead {
     }
 };
 
-/* stores a row's scale and, with lesses, minus the start of sums times the
- * scale */
+/* Stores a row's scale. With `lesses`, also stores -tile_magic_float * scale,
+ * which cancels the value that integer sums start at. */
 template <class Lds> DEV void store_scale(Lds &lds, int at, float scale)
 {
     lds.x_scale[at] = scale;
@@ -93,7 +94,7 @@ template <class Lds> DEV void store_scale(Lds &lds, int at, float scale)
         lds.x_less[at] = -tile_magic_float * scale;
 }
 
-/* Formats that load and store by their heads alone. */
+/* The base of formats whose scales and biases come from Head alone. */
 struct HeadOnly {
     template <BlockPlace P, class Bytes> DEV void load_row(Bytes &, const u8 *)
     {
@@ -238,8 +239,9 @@ struct Q5_K_steps : Q5_K, HeadOnly {
         Words<4> qs, qh;
     };
 
-    /* In waves of 64 right shifts take twice as long as left shifts, so two of
-     * the fifth bits stay in place. */
+    /* How far left of its place a pair's quants stay. In waves of 64 right
+     * shifts take twice as long as left shifts, so two pairs are not shifted
+     * down. */
     static DEV_MEMBER constexpr int raised(int turn, int pair)
     {
         if (!KPK_WMMA_WIDE)
@@ -285,7 +287,7 @@ template <u32 Bytes> DEV u32 byte_products(u32 v)
 #if KPK_WMMA_WIDE
     u32 upper = (Bytes >> 8) * v;
 
-    asm("" : "+v"(upper)); /* else the compiler makes one product of both */
+    asm("" : "+v"(upper)); /* keeps the compiler from merging the products */
     return (upper << 8) + (Bytes & 255) * v;
 #else
     return Bytes * v;
@@ -312,7 +314,7 @@ struct Q2_K_steps : Q2_K_folded {
             in.qs = load_words<4, Access::word>(b + 16 + 16 * Turn);
     }
 
-    /* sc and mn of both groups, in bytes 0 and 2 */
+    /* sc and mn of group 0 in byte 0, of group 1 in byte 2 */
     template <int Turn> DEV u32 pairs(const Bytes &in, int piece)
     {
         return in.sc.w[Turn] >> (8 * piece);
@@ -516,9 +518,9 @@ template <> constexpr bool tile_one_scale<Q3_K_steps> = true;
 
 #if KPK_WMMA_WIDE
 /*
- * Bits 4 i to 4 i + 3 of high, each as bit At of one byte of a word. Callers
- * mask the other bits. A multiplication of 24 bits takes a quarter of the
- * cycles of one of 32 bits.
+ * Spreads bits 4 i to 4 i + 3 of high over the four bytes of a word, as bit At
+ * of each byte. Callers mask the other bits. A 24-bit multiplication takes a
+ * quarter of the cycles of a 32-bit one.
  */
 template <int At> DEV u32 spread_four(u32 high, int i)
 {

@@ -130,7 +130,7 @@ struct WideUnit : TileUnit<F, Rows, Cols, Parts> {
     {
     }
 
-    /* multiplies the last of `done` steps, turn Turn of the loop */
+    /* Multiplies step number done - 1, in turn Turn of the unrolled loop. */
     template <int Turn>
     DEV_MEMBER void multiply(const Lds &lds, int done, int steps)
     {

@@ -26,16 +26,16 @@ template <typename T, u32 D, bool Decode> struct AttendShape {
     static constexpr bool wide = D > 256;
     static constexpr u32 threads = Decode ? 128 : 256;
     static constexpr u32 waves = threads / matrix_wave;
-    /* columns of a tile, and how many such tiles side by side K and V have */
+    /* columns of a tile, and how many tiles the columns of K and of V make */
     static constexpr u32 cols = wide ? 256 : D;
     static constexpr u32 k_parts = (D + cols - 1) / cols,
                          v_parts = wide ? 2 : 1;
-    /* where Q does not fit registers, it lies in LDS */
+    /* Q lies in LDS if it does not fit registers */
     static constexpr bool q_in_lds = !S::has_matrix || wide ||
                                      (KPK_WMMA == 11 && D == 256) ||
                                      (KPK_WMMA && Decode && D > 64);
     static constexpr u32 units = !Decode && KPK_MFMA && !wide ? 2 : 1;
-    /* a wide head's: of LDS, AMD's blocks have 64 KiB and NVIDIA's 48 */
+    /* for wide heads; an AMD block has 64 KiB of LDS, an NVIDIA block 48 */
     static constexpr u32 wide_queries = Decode || KPK_NVIDIA ? 16 : 32;
     static constexpr u32 d_waves = Decode ? waves
                                    : wide ? waves * 16 / wide_queries
@@ -46,8 +46,8 @@ template <typename T, u32 D, bool Decode> struct AttendShape {
     static constexpr u32 block_rows = Decode ? 16 : wide ? 32 : 128;
 };
 
-/* The rows of a block: queries of a head, or of the heads that share one of K.
- */
+/* A workgroup's rows: queries of one head, or, in decoding, of all heads that
+ * share a head of K. */
 template <bool Decode> struct Queries {
     u32 group; /* heads of K's head, in decoding */
     u32 head0; /* the group's first head */
@@ -82,7 +82,7 @@ template <bool Decode> struct Queries {
             (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
             token(r) * a.q_row + head(r) * a.q_head);
     }
-    /* 8 elements of it */
+    /* 8 elements of a row */
     template <typename T>
     DEV_MEMBER Piece piece(const AttentionArgs &a, const Sequence &s, u32 b,
                            i32 row, u32 which) const
@@ -293,7 +293,8 @@ struct Attend {
         }
     }
 
-    /* Scores in powers of two, with all that the arguments say. */
+    /* Scales scores for exp2(), and applies softcap, ALiBi and masks as the
+     * arguments say. */
     DEV_MEMBER void finish_scores(typename U::D (&x)[units][tiles],
                                   const AttentionArgs &args,
                                   const RowsAt &where, i32 key0) const
@@ -572,7 +573,7 @@ struct Attend {
         }
     }
 
-    /* ---- a block's rows, over the keys of a split ---- */
+    /* ---- a workgroup's queries, over one split of the keys ---- */
 
     static DEV_MEMBER void run(const AttentionArgs &args, const RowsAt &where,
                                u32 split, u8 *lds)
@@ -611,8 +612,7 @@ struct Attend {
         w.finish(read_again(args), where, split);
     }
 
-    /* Tiles from `tile` to in front of `end`; while one is worked on, the next
-     * one is under way. */
+    /* Processes tiles `tile` to end - 1; the next tile is loaded meanwhile. */
     DEV_MEMBER void take_tiles(const AttentionArgs &args, const RowsAt &where,
                                const u8 *k_base, const u8 *v_base,
                                const KeySpan &span, i32 tile, i32 end, u8 *lds,
@@ -674,9 +674,9 @@ struct Attend {
                              a.v_batch, a.v_row),
             key0, span, part_of(Form::d_v(a), part));
     }
-    /* Tiles from `tile` to in front of `end`. While a part of one is worked on,
-     * the next part is under way; but not in decoding on AMD GPUs, where the
-     * results leave no registers for it. */
+    /* Processes tiles `tile` to end - 1 in parts. The next part is loaded
+     * meanwhile, except in decoding on AMD's GPUs, where results leave no
+     * registers for it. */
     DEV_MEMBER void take_parts(const AttentionArgs &args, const RowsAt &where,
                                const u8 *k_base, const u8 *v_base,
                                const KeySpan &span, i32 tile, i32 end, u8 *lds,
@@ -769,7 +769,7 @@ DEV void attention(const AttentionArgs &args)
     for (u32 b = blockIdx.z; b < read_again(args).b; b += gridDim.z) {
         NO_UNROLL
         for (u32 h = blockIdx.y; h < read_again(args).h; h += gridDim.y) {
-            /* the last queries see most, where not all see all */
+            /* the last queries first: with a causal mask they see most */
             NO_UNROLL
             for (u32 at = blockIdx.x;; at += gridDim.x) {
                 const i32 nq = Sequence(read_again(args), b).nq;

@@ -6,8 +6,8 @@
 #include "attention/online_softmax.h"
 #include "early.h"
 
-/* NVIDIA's: eight loads under way. AMD's scalar registers do not hold the
- * addresses of more than one. */
+/* On NVIDIA eight loads are in flight. On AMD scalar registers suffice for the
+ * address of one load. */
 #if KPK_NVIDIA
 #define JOIN_UNROLL _Pragma("unroll 8")
 #else

@@ -13,8 +13,8 @@
 #include "matrix/gemm_args.h"
 
 /*
- * 16 bytes at p, which is aligned to two: as one load of four words where the
- * hardware allows it, so that nothing is taken apart before it has arrived.
+ * 16 bytes at p, which is aligned to 2 bytes. If the hardware allows it this is
+ * one load of four words, which needs no combining afterwards.
  */
 DEV Piece load_piece(const u8 *p)
 {

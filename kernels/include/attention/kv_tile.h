@@ -62,7 +62,7 @@ DEV u32 pair_halves(u32 first, u32 second, bool high)
 #endif
 }
 
-/* A pointer, the same in all lanes, that stays in scalar registers. */
+/* Keeps a pointer that is equal in all lanes in scalar registers. */
 DEV const u8 *scalar(const u8 *p)
 {
 #if !KPK_NVIDIA
@@ -101,7 +101,7 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
 
     Raw k[k_loads], v[v_blocks][4];
 
-    /* Nothing yet: no value of a tile before needs to be kept for it. */
+    /* Undefined content, so that no register keeps the previous tile's. */
     DEV_MEMBER Tile()
     {
 #if !KPK_NVIDIA
@@ -211,7 +211,7 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
         near_keys(kr, key0, span, kp, t);
         near_values(vr, key0, span, vp, t);
     }
-    /* K alone, and V alone */
+    /* load only K, and only V */
     DEV_MEMBER void load_keys(const KeyRows &r, i32 key0, const KeySpan &span,
                               u32 d)
     {

@@ -54,7 +54,7 @@ template <typename Sum> struct Softmax {
     {
         return top > m + most_over;
     }
-    /* Raises m to `top`. Results must be multiplied by what is returned. */
+    /* Raises m to `top`, and returns the factor for earlier results. */
     DEV_MEMBER f32 raise(f32 top)
     {
         const f32 higher = __builtin_fmaxf(m, top);
@@ -67,9 +67,9 @@ template <typename Sum> struct Softmax {
 };
 
 /*
- * Raises the rows of a wave if an x of any is over: top has the largest x of
- * this lane, join(top) the largest of the lanes that share a row. Then results
- * of row i must be multiplied: scale(i, by).
+ * Raises m of all rows of a wave if any lane has an x above its row's limit.
+ * top[] has this lane's largest x of each row; join() finds the largest among
+ * the lanes that share a row. scale(i, by) must multiply row i's results.
  */
 template <typename Sum, u32 n, class Join, class Scale>
 DEV void raise_rows(Softmax<Sum> (&rows)[n], const f32 (&top)[n], Join join,
@@ -92,7 +92,7 @@ struct RowPart {
     f32 m, l;
     Pack<f32, 2> o;
 
-    /* log2 of all P */
+    /* log2 of the sum of all P */
     DEV_MEMBER f32 log2_sum(f32 lead) const
     {
         return m - lead + log2f(l);
@@ -106,7 +106,7 @@ struct RowPart {
     }
 };
 
-/* Joins parts 0 to n - 1, which part(i) gives. */
+/* Joins part(0) to part(n - 1). */
 template <u32 n, class Part> DEV RowPart merge(Part part)
 {
     RowPart all = {part(0).m, 0, {{0, 0}}};
@@ -170,7 +170,7 @@ DEV u64 all_rows(const AttentionArgs &a)
     return a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
 }
 
-/* Where the results of a query and head go, and its log-sum-exp. */
+/* The place of a query's and head's results, and of its log-sum-exp. */
 struct AttendRow {
     u32 b, head;
     i32 token;

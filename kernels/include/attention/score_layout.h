@@ -28,7 +28,7 @@ template <typename T> struct Scores {
     typedef Unit<T> U;
 
     static constexpr bool has_matrix = U::is_matrix;
-    /* keys are the rows of S's units, and d those of O's */
+    /* rows of S's units are keys, and rows of O's units are columns of V */
     static constexpr bool turned = !KPK_NVIDIA || !has_matrix;
     static constexpr u32 slots =
         KPK_NVIDIA || !has_matrix ? 2 : 1;          /* queries */
@@ -143,10 +143,10 @@ DEV Pair add_pair(Pair a, Pair b)
 #endif
 
 /*
- * P as T. AMD's code truncates, which takes one instruction for two numbers,
- * where rounding takes three. `factor` makes up for the average loss: all P are
- * multiplied by it, and sums of P before truncation are divided by it. A P that
- * is a power of two comes out exact. NVIDIA's code rounds by one instruction.
+ * Converts P to T. AMD's code truncates, which takes one instruction for two
+ * numbers; rounding takes three. `factor` compensates the average loss: all P
+ * are multiplied by it, and sums of P before truncation are divided by it. A
+ * power of two stays exact. NVIDIA's code rounds, by one instruction.
  */
 template <typename T> struct p_excess {
 #if KPK_NVIDIA

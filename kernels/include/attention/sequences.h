@@ -1,5 +1,5 @@
 /*
- * sequences.h - a batch's sequences: where rows lie, which keys they see
+ * sequences.h - a batch's sequences: addresses of rows, and the keys they see
  */
 #pragma once
 
@@ -101,7 +101,7 @@ struct Sequence {
 
         return after < 0 || end > nk ? nk : (i32)max_of(end, (i64)0);
     }
-    /* fn(from, to) for the ranges that have one of these positions */
+    /* Calls fn(from, to) for the ranges that contain one of these positions. */
     template <class Fn>
     DEV_MEMBER void each_range(i64 from, i64 to, Fn fn) const
     {
@@ -134,8 +134,8 @@ DEV KeySpan seen_by(const Sequence &s, i32 first_query, i32 last_query)
 }
 
 /*
- * Where a sequence's K or V of one head lies: in pages. Memory without pages is
- * page 0 with every row; the entry in its table does not matter.
+ * The addresses of one head's K or V of a sequence, in pages. Memory without
+ * pages is page 0 with all rows, for which no table is read.
  */
 struct KeyRows {
     const u8 *base;
@@ -150,7 +150,7 @@ struct KeyRows {
         return base + pages[page] * page_nbytes +
                ((u32)key - page * page_size) * row_nbytes;
     }
-    /* the same for a key that all threads ask for */
+    /* the same for a key that is equal in all threads */
     DEV_MEMBER const u8 *tile(i32 key) const
     {
         if (page_nbytes == 0)

@@ -1,8 +1,8 @@
 /*
- * unpack.h - K and V in blocks, as plain numbers for attention of many queries
+ * unpack.h - unpacks quantized K and V to floats for attention of many queries
  *
- * Each workgroup of many queries would unpack the same blocks again; one launch
- * before them does it once.
+ * Workgroups with different queries would each unpack the same blocks. A launch
+ * before them unpacks each block once.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "attention/sequences.h"
 #include "early.h"
 
-/* Piece `piece` of a head's row of K, or of V, of which row `row` of sequence b
- * is a key; nothing where the sequence ends earlier. */
+/* Unpacks piece `piece` of a head's row `row` of sequence b, of K if is_key,
+ * else of V. Does nothing if the sequence has no such row. */
 template <class Format, typename T>
 DEV void unpack_piece(const AttentionArgs &a, bool is_key, u32 b, u32 row,
                       u32 head, u32 piece, u32 width, T *to)
@@ -36,7 +36,7 @@ DEV void unpack_piece(const AttentionArgs &a, bool is_key, u32 b, u32 row,
         Format::template unpack<T>(Format::load(from, piece));
 }
 
-/* A thread for each piece of 8 elements: K's, then V's. */
+/* Unpacks K, then V; a thread takes one piece of 8 elements at a time. */
 template <class Format, typename T>
 DEV void attention_unpack(const kpk_attention2_args &args)
 {

@@ -86,7 +86,7 @@ struct CommGroup {
     u32 small_nbytes; /* of one slot's data */
     u32 limit_ms;
     u32 call; /* this call's number, which is never 0 */
-    u32 dead; /* not 0: somebody was waited for in vain */
+    u32 dead; /* not 0: a wait for another rank has timed out */
 };
 
 #define RANK_POINTERS(T, name)                                                 \
@@ -119,7 +119,7 @@ struct CommGroup {
 #define UNROLL_RANKS NO_UNROLL
 #endif
 
-/* Bytes from the first argument to what follows COMM_PARAMETERS. */
+/* Offset of the first argument after COMM_PARAMETERS. */
 constexpr u32 COMM_ARGUMENTS = COMM_RANKS * 8 + 4 * 4;
 
 /* ---- words that several GPUs see ---------------------------------------- */
@@ -165,8 +165,8 @@ DEV void system_store(u32 *p, u32 v)
 #endif
 }
 
-/* Two words of 64 bits, each of which is seen as a whole, one `apart` words
- * behind the other: on NVIDIA's GPUs, 1. */
+/* Two 64-bit words, each read or written atomically, `apart` words from each
+ * other. On NVIDIA's GPUs `apart` must be 1. */
 DEV void system_load_two(const u64 *p, u64 v[2], u32 apart = 1)
 {
 #if KPK_NVIDIA
@@ -196,7 +196,7 @@ DEV void system_store_two(u64 *p, u64 a, u64 b, u32 apart = 1)
 #endif
 }
 
-/* As fence_release(), for all GPUs. */
+/* fence_release() with the scope of all GPUs. */
 DEV void system_release()
 {
 #if KPK_NVIDIA
@@ -218,7 +218,7 @@ DEV void system_acquire_flags()
 
 /* ---- waiting ------------------------------------------------------------ */
 
-/* Ticks of a clock that runs at one rate, and how many a millisecond has. */
+/* A clock with a constant rate, and its ticks per millisecond. */
 #if KPK_NVIDIA
 constexpr u64 TICKS_PER_MS = 1000000;
 #else
@@ -242,14 +242,15 @@ DEV u32 *comm_word(u8 *memory, u32 offset, u32 index)
 }
 
 /*
- * Calls ready(peer) until it is true, or until the time is over, or somebody of
- * this rank has given up. ready() sets the peer that it misses. Own: what is
- * waited for comes from this rank, which itself waits for a peer: no limit.
+ * Calls ready(peer) until it returns true, the time limit passes or another
+ * block of this rank has timed out. ready() sets peer to the rank that it waits
+ * for. With Own the wait is for a block of this rank and has no limit, because
+ * that block's own wait has one.
  */
 template <bool Own = false, typename Ready>
 DEV void wait_until(CommGroup &g, Ready ready)
 {
-    constexpr u32 LOOKS = 32; /* between two looks at the clock */
+    constexpr u32 LOOKS = 32; /* tests between two readings of the clock */
     u64 begin = 0;
     u32 peer = 0;
 
@@ -277,15 +278,16 @@ DEV void wait_until(CommGroup &g, Ready ready)
 
 /* ---- a call ------------------------------------------------------------- */
 
-/* Numbers of neighbouring calls differ in the lowest bit; 0 is none. */
+/* The next call's number. Successive numbers differ in the lowest bit, and no
+ * call has number 0. */
 DEV u32 call_after(u32 call)
 {
     return call == ~0u ? 2 : call + 1;
 }
 
-/* Every thread begins here. After comm_meet() it may load what other launches
- * have written; comm_call() asks for the number of the call. `known` is worked
- * out before the launch in front ends. */
+/* Every thread calls comm_begin(), or its two parts. comm_meet() waits for the
+ * launch before; afterwards a thread may load what earlier launches wrote.
+ * comm_call() loads the call's number. `known` is computed before the wait. */
 DEV void comm_meet(CommGroup &g, u32 known = 0)
 {
     g.own = g.memory[g.rank];
@@ -302,8 +304,8 @@ DEV void comm_begin(CommGroup &g, u32 known = 0)
     comm_call(g);
 }
 
-/* Counts the call for the next one, when all of the block's threads have its
- * number. */
+/* Stores the call's number for the next call. All of the block's threads must
+ * have loaded it before. */
 DEV void comm_count(const CommGroup &g)
 {
     NO_UNROLL
@@ -311,28 +313,29 @@ DEV void comm_count(const CommGroup &g)
          i += blockDim.x * gridDim.x)
         system_store(comm_word(g.own, COMM_EPOCH, i), g.call);
 }
-/* And ends here: the last of a call that a block does. */
+/* Ends the block's part of a call; the block's last step. */
 DEV void comm_end(const CommGroup &g)
 {
     __syncthreads();
     comm_count(g);
 }
 
-/* The flags of step `step` of a call, below COMM_STEPS. */
+/* Offset of the flags of a call's step `step`, below COMM_STEPS. */
 DEV u32 halfway(u32 step)
 {
     return COMM_HALFWAY + step * (COMM_BLOCKS * COMM_RANKS * 4);
 }
 
 /*
- * Tells this block of all other ranks that the block is there, and what all of
- * its threads have written. `flags` is COMM_BEGUN or halfway(step).
+ * Signals the block of the same number on all other ranks that this block has
+ * come this far, and makes its threads' writes visible. `flags` is COMM_BEGUN
+ * or halfway(step).
  */
 DEV void tell_others(const CommGroup &g, u32 flags)
 {
 #if KPK_TARGET_MAJOR == 9
-    /* a barrier of one compute unit waits for no stores: the release below
-     * waits for those of its own wave alone */
+    /* A barrier does not wait for stores, and the release below waits only for
+     * the stores of its own wave. */
     asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
 #endif
     __syncthreads();
@@ -344,9 +347,10 @@ DEV void tell_others(const CommGroup &g, u32 flags)
     }
 }
 
-/* Waits until this block of all other ranks has told so. A rank is one call
- * ahead at most, for that one ends after all have begun it. A block may have
- * told its last call long ago, so no other number will do. */
+/* Waits until the block of the same number on all other ranks has signalled
+ * this call. A rank is at most one call ahead, because a call ends only after
+ * all ranks have begun it; so the flag may hold the next call's number. Other
+ * numbers are from earlier calls. */
 DEV void wait_for_others(CommGroup &g, u32 flags)
 {
     if (threadIdx.x < g.ranks && threadIdx.x != g.rank) {

@@ -1,10 +1,10 @@
 /*
- * comm/large.h - messages of any size, read from the memory of the others
+ * comm/large.h - messages of any size, read from other ranks' memory
  *
- * Each rank reads its part of the others' inputs, which they have written in
- * earlier launches. A block waits until the same block of the other ranks has
- * begun, and ends when they have read all that they must. Blocks wait for their
- * like alone.
+ * Each rank reads its part of the other ranks' inputs, which earlier launches
+ * wrote. A block waits until the block with its number has begun on all other
+ * ranks, and ends when these blocks have read all inputs. Blocks wait only for
+ * blocks with the same number.
  */
 #pragma once
 
@@ -57,7 +57,8 @@ DEV void in_steps(CommGroup &g, u32 n, u32 each, Send send, Take take)
     }
 }
 
-/* Piece i of all ranks, from element `first` of their inputs on, n elements. */
+/* Loads piece i of n elements that start at element `first` of each rank's
+ * input. */
 template <typename T, bool Aligned>
 DEV void pull_piece(const CommGroup &g, const CommInputs<T> &in, u64 first,
                     u64 n, u64 i, Piece<T> all[COMM_RANKS])
@@ -72,7 +73,7 @@ DEV void pull_piece(const CommGroup &g, const CommInputs<T> &in, u64 first,
                              : piece_at(in[s] + first, n, i);
 }
 
-/* Whether all ranks' pointers begin with whole pieces, from `first` on. */
+/* Whether element `first` of all ranks' inputs is aligned to 16 bytes. */
 template <typename T, u32 offset>
 DEV bool are_aligned(const CommGroup &g, const RankPointers<T, offset> &in,
                      u64 first)
@@ -88,7 +89,7 @@ DEV bool are_aligned(const CommGroup &g, const RankPointers<T, offset> &in,
     return low_bits % 16 == 0;
 }
 
-/* sink(i, all) for each piece of this thread. */
+/* Calls sink(i, all ranks' piece i) for each piece of this thread. */
 template <typename T, typename Sink>
 DEV void pull(const CommGroup &g, const CommInputs<T> &in, u64 first, u64 n,
               Sink sink)
@@ -97,7 +98,8 @@ DEV void pull(const CommGroup &g, const CommInputs<T> &in, u64 first, u64 n,
     u64 i = global_thread();
     Piece<T> all[COMM_RANKS];
 
-    /* Two pieces under way: sinks write, and no load goes ahead of a write. */
+    /* Loads two pieces at a time: the compiler moves no load ahead of the
+     * sink's writes. */
     NO_UNROLL
     for (; KPK_NVIDIA && i + global_threads() < whole;
          i += 2 * global_threads()) {

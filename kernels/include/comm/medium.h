@@ -4,15 +4,16 @@
  * Each rank writes its input into a slot of every other rank's workspace. Words
  * of 64 bits are their own flags, as in small.h, but carry data alone: a word
  * that has not come is EMPTY, all bits set, which is two or four NaNs. A sender
- * stores other NaNs in its place. Whoever reads a word leaves it EMPTY.
+ * replaces data with these bits by other NaNs. The reader of a word sets it to
+ * EMPTY.
  *
- * A long message goes in steps: while one is on its way, the step before it is
+ * A long message goes in steps: while a step is on its way, the previous one is
  * added up.
  *
- *   slots  [2][ranks][slot_nbytes], from byte `begin` of a workspace on: as
- *          small.h's, by the number of the call and the rank that sends. A call
- *          has left its slots EMPTY when it ends, and the call after the next
- *          is the first that has the same ones
+ *   slots  [2][ranks][slot_nbytes], from byte `begin` of a workspace on: as in
+ *          small.h, by the number of the call and the rank that sends. All
+ *          slots of a call are EMPTY when it ends; the call after the next uses
+ *          them again
  */
 #pragma once
 
@@ -21,11 +22,12 @@
 
 constexpr u64 EMPTY = ~(u64)0;
 
-/* Words that neighbouring pieces have side by side: AMD's GPUs store 8 bytes of
- * a lane at once, and neighbouring lanes' are to be neighbours. */
+/* Pieces whose first words lie side by side, before their second words: an AMD
+ * lane stores 8 bytes at once, and neighbouring lanes store neighbours. */
 constexpr u32 WORD_RUN = KPK_NVIDIA ? 1 : COMM_RUN / 8;
 
-/* A piece as words that are EMPTY until they come; as NumberedWords. */
+/* A piece as words that are EMPTY until they arrive; members as in
+ * NumberedWords. */
 struct PlainWords {
     static constexpr u32 count = 2;
 
@@ -61,7 +63,7 @@ struct PlainWords {
     }
 };
 
-/* A kernel's arguments, of which slot_nbytes is whole runs of both words. */
+/* A kernel's arguments. slot_nbytes is a multiple of 2 * WORD_RUN words. */
 struct MediumSlots {
     u64 begin, slot_nbytes;
 
@@ -76,7 +78,7 @@ struct MediumSlots {
     }
 };
 
-/* Stores piece i, and the elements behind it, in a slot. */
+/* Stores piece i in a slot. */
 template <typename T>
 DEV void post_piece(u64 *slot, u64 i, const Piece<T> &piece)
 {
@@ -85,7 +87,7 @@ DEV void post_piece(u64 *slot, u64 i, const Piece<T> &piece)
     system_store_two(PlainWords::piece(slot, i), w[0], w[1], WORD_RUN);
 }
 
-/* To all other ranks. */
+/* Sends piece i to all other ranks. */
 template <typename T>
 DEV void push_piece(const CommGroup &g, const MediumSlots &slots, u64 i,
                     const Piece<T> &piece)
@@ -113,8 +115,8 @@ template <u32 n> struct Count {
 
 /*
  * do_some(at, count) for the pieces at, at + step ... below `whole`, `count` of
- * them at once, and do_one(at) for the others below `end`. Loads of several
- * pieces go ahead of their writes, as no load does by itself.
+ * them at once, and do_one(at) for the others below `end`. With several pieces
+ * at once, all their loads come before their stores.
  */
 template <u32 at_once, typename Some, typename One>
 DEV void for_pieces(u64 at, u64 step, u64 whole, u64 end, Some do_some,

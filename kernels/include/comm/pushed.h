@@ -1,16 +1,16 @@
 /*
- * comm/pushed.h - all-reduces of any size, by a share of the sums for each rank
+ * comm/pushed.h - all-reduces of any size, in which each rank sums a share
  *
- * Each rank writes its part of every other rank's share into a slot there, as
- * medium.h does, adds up its own share, and writes the sums to all ranks.
+ * Each rank sends its input for every other rank's share into a slot of that
+ * rank, as medium.h does, adds up its own share, and writes the sums to all
+ * ranks.
  *
- * Sums go straight into the results of all ranks, or into their workspaces if
- * those are no memory for other GPUs to write: each rank then copies its own.
+ * Sums are written to the results of all ranks. If other GPUs cannot write
+ * there, sums go to the workspaces, and each rank copies its own results.
  *
- * Shares are whole cache lines of a workspace, for AMD's GPUs: a line that two
- * of them write could lose what one of them wrote. Results in place, which
- * NVIDIA's GPUs alone have, begin anywhere, so that two GPUs may write to one
- * line: these keep the bytes of both.
+ * On AMD's GPUs, where two GPUs that write one cache line could lose bytes,
+ * shares are whole cache lines of a workspace. Results in place, used only on
+ * NVIDIA's GPUs, begin anywhere; these GPUs keep both ranks' bytes of a line.
  */
 #pragma once
 
@@ -72,7 +72,7 @@ DEV void all_reduce_pushed(CommGroup &g, const MediumSlots &slots, const T *in,
         g, each_thread, rounds,
         [&](u32 from, u32 end) {
             NO_UNROLL
-            for (u32 next = 1; next < g.ranks; next++) { /* all to others */
+            for (u32 next = 1; next < g.ranks; next++) { /* send all shares */
                 const u32 p = (g.rank + next) % g.ranks;
                 const u64 begin = min_of<u64>(p * share, n);
                 const u64 count = min_of<u64>(share, n - begin);

@@ -41,7 +41,8 @@ DEV void send_piece(const CommGroup &g, u64 *slot, u64 i, const Piece<T> &piece)
 /* Ranks whose pieces are asked for at once: no more fit NVIDIA's registers. */
 constexpr u32 RANKS_AT_ONCE = KPK_NVIDIA ? 4 : COMM_RANKS;
 
-/* A piece's words in a slot, which are flags too; medium.h has others. */
+/* A piece's words in a slot. Each word has data and the call's number, so that
+ * it is its own flag; words of medium.h differ. */
 struct NumberedWords {
     static constexpr u32 count = WORDS_PER_PIECE;
 
@@ -82,7 +83,7 @@ struct NumberedWords {
     }
 };
 
-/* Slots of Words that a rank's messages come to, one for each rank. */
+/* A rank's slots for incoming messages, one for each sending rank. */
 template <typename Words> struct Mailbox {
     u64 *slots;
     u64 words; /* from a rank's slot to the next */
@@ -160,7 +161,7 @@ DEV void receive_batch(CommGroup &g, const Mailbox<Words> &box, u32 first,
     }
 }
 
-/* Where small messages come to. */
+/* This rank's mailbox for small messages. */
 DEV Mailbox<NumberedWords> small_box(const CommGroup &g)
 {
     return {small_slot(g, g.own, 0), g.small_nbytes / 4};
@@ -241,7 +242,7 @@ DEV void receive_sums(CommGroup &g, const Mailbox<Words> &box, u64 i, u64 step,
 }
 
 /*
- * Sends pieces and takes what the others have sent.
+ * Sends pieces and takes the pieces of the other ranks.
  *
  *   Same     every rank gets the same piece
  *   senders  a bit for each rank that sends
@@ -315,7 +316,7 @@ DEV void all_gather_small(CommGroup &g, const T *in, T *out, u64 n)
 
 /*
  * in  [n] of rank `root`, unused elsewhere; out  [n] of every rank; in may be
- * out. Root hears nothing of the others, and must know that they have begun.
+ * out. The root receives no data, so it waits until the other ranks have begun.
  */
 template <typename T>
 DEV void broadcast_small(CommGroup &g, const T *in, T *out, u64 n, u32 root)

@@ -39,7 +39,7 @@ template <typename T> struct NormCall {
     const T *alpha;
     void *out;
     u32 rows, n;
-    u32 n_padded; /* of a row of blocks; numbers have none */
+    u32 n_padded; /* padded row length; only for Q8_1 results */
     f32 eps;
     u32 parts; /* blocks that share a row */
     u32 step;  /* rows of a block in a step */
@@ -68,7 +68,7 @@ template <typename T, u32 offset> struct NormArguments {
     }
 };
 
-/* Where the norm of row r goes. */
+/* The address of row r's norm. */
 template <typename T, bool Blocks>
 DEV auto norm_out(const NormCall<T> &c, u32 r)
 {
@@ -118,9 +118,9 @@ DEV void norm_row_of(const NormCall<T> &c, u32 r,
 
     if (!KPK_NVIDIA)
         f.all(true, max_of(c.n, f.out.end()));
-    else if (!f.template stream<per16<T>::value>()) /* long ones alone */
+    else if (!f.template stream<per16<T>::value>()) /* only long rows */
         f.out.again(f.row);
-    __syncthreads(); /* the next row takes the scratch */
+    __syncthreads(); /* the next row uses the same scratch */
 }
 
 /* ---- rows in registers --------------------------------------------------- */
@@ -188,7 +188,8 @@ DEV bool are_cluster(u32 parts)
 #endif
 }
 
-/* Before the pieces come: words of this block's LDS are no words of a call. */
+/* Clears the words of this block's LDS through which the cluster's blocks
+ * exchange sums; called before pieces are loaded. */
 DEV void begin_cluster(u32 parts, const NormScratch &scratch)
 {
 #if KPK_SM >= 90
@@ -251,8 +252,8 @@ DEV f32 sum_of_cluster(const CommGroup &g, u32 parts,
 }
 
 /*
- * The sum of all threads' v in the blocks that share a row, in one order in all
- * of them.
+ * The sum of all threads' v in the blocks that share a row, added in the same
+ * order in every block.
  */
 template <typename A>
 DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
@@ -270,7 +271,7 @@ DEV A sum_of_row(CommGroup &g, u32 parts, u32 turn,
         tell_part(g, words + blockIdx.x % parts * COMM_PART_WORDS, v);
     if (lane_id() < parts)
         told = told_part(g, words + lane_id() * COMM_PART_WORDS, v);
-    /* by all lanes: they leave a wait one by one */
+    /* needs all lanes, which leave the wait one by one */
     return join_lanes(told, plus());
 }
 
@@ -303,8 +304,8 @@ DEV void put_normed(const NormCall<T> &c, u32 r, u32 column, const f32 *v)
     }
 }
 
-/* A part of a row whose squares are out of range, from `sum`, where each thread
- * has written what it reads. */
+/* Norms a part of a row whose squares are out of range. It reads `sum`, of
+ * which each thread has written the elements that it reads. */
 template <bool Blocks, typename T, typename Arguments>
 DEV void norm_wide(CommGroup &g, const Arguments &args, u32 r,
                    const RowPart &part, const NormScratch &scratch)
@@ -372,8 +373,8 @@ DEV void load_own(const T *in, u64 i, u64 step, u32 there, Piece<T> (&own)[K])
                                                          per16<T>::value);
 }
 
-/* The same in program order, ahead of comm_call(), where compilers would not
- * leave it; pieces that are not there are any. */
+/* The same by volatile loads, which compilers do not move behind comm_call().
+ * Pieces that do not exist are undefined. */
 template <typename T, u32 K>
 DEV void load_own_now(const T *in, u64 i, u64 step, u32 there,
                       Piece<T> (&own)[K])
@@ -417,7 +418,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
         const NormCall<T> c = args.read();
 
         UNROLL
-        for (u32 k = 0; k < K; k++) { /* while the others' are on their way */
+        for (u32 k = 0; k < K; k++) { /* while other ranks' pieces arrive */
             residual[k] = k < there
                               ? residual_at(c, (first + k * part.size) * V)
                               : Piece<T>{};
@@ -444,7 +445,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
     }
     f32 squares = (some[0] + some[1]) + (some[2] + some[3]);
 
-    if (part.clustered) /* here, where all have long been there */
+    if (part.clustered) /* late, so that this wait is short */
         meet_cluster();
     squares = part.clustered
                   ? sum_of_cluster(g, part.parts, scratch, squares)
@@ -476,7 +477,7 @@ DEV void norm_held(CommGroup &g, const Arguments &args, u32 r,
     }
 }
 
-/* A row of any length, through `sum`: a block's alone. */
+/* One block norms a row of any length, which it reads again from `sum`. */
 template <bool Blocks, typename T, typename Arguments, typename Ask,
           typename Fetch>
 DEV void norm_streamed(const Arguments &args, u32 r, const NormScratch &scratch,
@@ -509,7 +510,7 @@ template <bool Blocks, typename T> DEV u32 columns_of(const NormCall<T> &c)
     return Blocks ? max_of(c.n, c.n_padded) : c.n;
 }
 
-/* A block's row, of many. */
+/* One block norms row r, one of several that it takes in turn. */
 template <bool Blocks, typename T, typename Arguments, typename Ask,
           typename Fetch>
 DEV void norm_one(CommGroup &g, const Arguments &args, u32 r, u32 turn,
@@ -551,8 +552,8 @@ struct BlockRows {
 };
 
 /*
- * Rows that come as words: post(i, piece) sends piece i to the others, and
- * get_box() is where theirs come to.
+ * Norms rows that are exchanged as words: post(i, piece) sends piece i to the
+ * other ranks, and get_box() is the mailbox for their pieces.
  */
 template <bool Blocks, typename T, typename Arguments, typename Post,
           typename Box>
@@ -599,10 +600,10 @@ DEV void summed_norms(CommGroup &g, const T *in, const Arguments &args,
         });
 }
 
-/* The same of one row, which fits the registers of the blocks that share it. A
- * row's time is that of its instructions: all that hangs on arguments alone is
- * done before the launch in front ends, and a piece is loaded once, while the
- * number of the call is on its way. */
+/* The same for one row that fits the registers of the blocks that share it. Its
+ * time depends on the number of instructions. So work that needs only arguments
+ * is done before the previous launch ends, and pieces are loaded once, while
+ * the load of the call's number is in flight. */
 template <bool Blocks, u32 K, typename T, typename Arguments, typename Post,
           typename Box>
 DEV void summed_norm_at_once(CommGroup &g, const T *in, const Arguments &args,

@@ -60,14 +60,15 @@ DEV Axis<I> transposed_axis(I length, I outputs, I k, I stride, I padding,
 
     if (outputs > remainder)
         a.count = (outputs - remainder + stride - 1) / stride;
-    /* taps that fall on an input come back with a period of at most `stride` */
+    /* Find the first tap that falls on an input. Such taps recur with a period
+     * of at most `stride`. */
     for (; e < k && left != 0 && e < stride; e++)
         left = left >= jump ? left - jump : left + stride - jump;
     if (e == k || left != 0)
         return a;
     a.k0 = e;
     a.offset = (remainder + padding - e * dilation) / stride;
-    /* a period past the last tap is as good as any */
+    /* Find the period; the search may stop once it exceeds the last tap. */
     for (left = jump; left != 0 && a.kstep < k - e; a.kstep++)
         left = left + jump >= stride ? left + jump - stride : left + jump;
     a.taps = (k - e + a.kstep - 1) / a.kstep;

@@ -109,7 +109,7 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
         }
     }
 
-    /* term by term: once the sums are stored, so that registers are free */
+    /* adds again, term by term, after all stores: registers are free then */
     DEV_MEMBER void again(u32 position, u32 channel) const
     {
         NO_UNROLL
@@ -281,8 +281,8 @@ template <typename T> DEV ConvLds<T> &conv_lds()
 }
 
 #if KPK_SM >= 80
-/* Each way is a function, so that its registers do not add to the other
- * ways'. */
+/* Each way is a function, so that the kernel needs the registers of one way
+ * only. */
 template <typename T>
 DEV_CALLED void run_rows(typename ConvPlan<T>::Shape &shape, u32 lds,
                          TileBlocks blocks)
@@ -300,8 +300,8 @@ DEV_CALLED void run_slab(typename ConvPlan<T>::Shape &shape, u32 lds,
         .run(blocks);
 }
 
-/* By matrix instructions, if a tile of conv_plan.h can make it. Inlined: as an
- * argument each thread would have the convolution in its stack. */
+/* Convolves by matrix instructions, if conv_plan.h has a tile for it. Inlined,
+ * because a call would keep the convolution in each thread's stack. */
 template <bool Transposed, typename T>
 DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                  const T *w, T *y)
@@ -424,7 +424,7 @@ DEV void by_fma(const TileBlocks &blocks, const T *x, const T *w, T *y)
     }
 }
 
-/* Transposed is v.transposed as a constant, where it selects the code. */
+/* Transposed equals v.transposed; it selects code at compile time. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
                   const T *w, T *y)

@@ -14,7 +14,8 @@
 
 #include "conv/image_tile.h"
 
-/* tap: channel and kernel element; place: from that of the first tap */
+/* A tap is a channel and a kernel element; place: offset from the first tap's
+ */
 struct Tap {
     u32 place, h, w;
 };
@@ -26,8 +27,8 @@ struct Position {
 };
 
 /*
- * Positions at a time: as many as give every block some, but listing the taps,
- * two divisions each, is too dear for less than 16.
+ * Positions at a time: few enough that every block has some, but at least 16,
+ * because listing the taps takes two divisions each.
  */
 constexpr u32 most_taps = 1024, most_positions = 64, few_positions = 16;
 
@@ -76,8 +77,8 @@ DEV void list_positions(const Conv &v, u64 first, u32 n, Position *position)
 }
 
 /*
- * `taps` taps of `positions` listed positions, to rows of `row` outputs. If
- * there are more threads than taps, teams of them take positions in turn.
+ * Writes `taps` taps of `positions` listed positions to rows of `row` outputs.
+ * If there are more threads than taps, teams of threads share the positions.
  */
 template <typename T>
 DEV void write_columns(const ColumnTables &tables, const Conv &v, u32 taps,
@@ -137,7 +138,8 @@ DEV void im2col_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
     }
 }
 
-/* element by element in 32 bits: a list for so few outputs would take longer */
+/* im2col of few outputs, element by element with 32-bit offsets: making a list
+ * would take longer */
 template <typename T>
 DEV void im2col_small(const Conv &v, u32 n, const T *x, T *dst)
 {

@@ -37,8 +37,9 @@ DEV void each_pack(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f)
 }
 
 /*
- * The same with V (if `packs`) or one output a pack, and indices of 32 bits
- * where 32 are enough; by the blocks that stay after leaves_at_once(each).
+ * The same, with packs of V outputs if `packs` and the layout allow it, else of
+ * one output, and with 32-bit indices if they suffice. Blocks for which
+ * leaves_at_once(each) is true must have left.
  */
 template <u32 V, u32 each = V, typename T, typename F>
 DEV void each_output(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f,

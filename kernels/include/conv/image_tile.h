@@ -39,11 +39,11 @@ struct Conv {
     u64 h_out, w_out;
     u64 stride, padding, dilation;
     bool transposed;
-    bool flat; /* one-dimensional: stride and the like are not for h */
+    bool flat; /* one-dimensional: stride, padding, dilation apply to w only */
 
     /*
-     * Whether coordinates, and offsets within a tile's input, fit 32 bits: so
-     * for every image that a GPU has the memory for twice.
+     * Whether coordinates, and offsets within a tile's input, fit 32 bits. It
+     * is true for every image that fits a GPU's memory twice.
      */
     DEV_MEMBER bool is_small() const
     {
@@ -74,7 +74,7 @@ struct Conv {
                (h_out - 1) * stride + (w.kh - 1) * dilation < x.h &&
                (w_out - 1) * stride + (w.kw - 1) * dilation < x.w;
     }
-    /* outputs of an axis are spread over so many Axis */
+    /* number of Axis objects that share the outputs of an axis */
     DEV_MEMBER u64 remainders_h() const
     {
         return transposed && !flat ? min_of(stride, h_out) : 1;
@@ -105,10 +105,10 @@ struct Conv {
 };
 
 /*
- * The blocks that work on tiles. The host launches a thread for each output,
- * and a tile has thousands: in a large grid one block in 2^shift stays, which
- * is enough for a GPU, and the others leave before they look at anything. The
- * blocks that stay come in runs: see walk.h.
+ * The blocks that compute tiles. The host launches a thread for each output,
+ * but a tile has thousands of outputs. So in a large grid one block in 2^shift
+ * stays, which fills a GPU, and the others leave at once. Blocks that stay form
+ * runs: see walk.h.
  */
 struct TileBlocks : Blocks {
     DEV_MEMBER explicit TileBlocks(u32 log_enough = 9)
@@ -138,7 +138,7 @@ DEV u32 power_of_two_up_to(u64 n, u32 most)
     return p;
 }
 
-/* the last coordinate of a linear index, which keeps the others */
+/* Takes the last coordinate off a linear index. */
 DEV u64 take(u64 &rest, u64 n)
 {
     const u64 q = divide(rest, n), r = rest - q * n;
@@ -180,7 +180,7 @@ DEV Span make_span(const Axis<i32> &a, u32 tile, u32 taps)
     return s;
 }
 
-/* the convolution and where the block is in it */
+/* The convolution and the block's place in it. */
 struct Work {
     Conv v;
     u32 xb, xc, xh, xw, wo, wc, wh, ww; /* its strides */
@@ -237,7 +237,7 @@ struct Work {
             div_up(v.x.c * v.w.kh * v.w.kw, enough_terms), whole);
         shape_tiles_of(lanes * PX, OC * (whole / splits));
     }
-    /* tiles of so many positions, a power of two, and channels */
+    /* Sets tiles of `positions`, a power of two, by `tile_channels`. */
     DEV_MEMBER void shape_tiles_of(u32 positions, u32 tile_channels)
     {
         const u64 rows = div_up(v.h_out, v.remainders_h());

@@ -21,7 +21,7 @@
 #include "matrix/gemm_tile.h"
 #endif
 
-/* NVIDIA's have conv_slab.h in place of this. */
+/* NVIDIA's targets use conv_slab.h instead. */
 #if KPK_NVIDIA
 #define KPK_CONV_MATRIX 0
 #elif __has_builtin(__builtin_amdgcn_make_buffer_rsrc) && (KPK_MFMA || KPK_WMMA)
@@ -34,7 +34,7 @@
 
 constexpr u32 buffer_end = 0x80000000u;
 
-/* A read of it behind 2^31 - 1 bytes gives zero. */
+/* A buffer whose reads at or behind offset 2^31 - 1 give zero. */
 typedef __amdgpu_buffer_rsrc_t ImageBuffer;
 
 DEV ImageBuffer image_buffer(const void *base)
@@ -71,31 +71,30 @@ DEV u64 uniform64(u64 v)
     return uniform((u32)v) | (u64)uniform((u32)(v >> 32)) << 32;
 }
 
-/* p / plane, where p is less than N behind a number below `plane`: for most
- * images without a division */
+/* p / plane for a p below plane + N. Most images need no division. */
 template <u32 N> DEV u32 images_before(u32 p, u32 plane)
 {
     return plane >= N ? p >= plane : p / plane;
 }
 
 /*
- * The image's way into LDS: rows of 128 bytes along k, one for each of N
- * positions. A wave brings one piece of the rows of two positions a lane.
+ * Copies the image to LDS as rows of 128 bytes along K, one for each of N
+ * positions. Each lane copies one piece of the rows of two positions.
  */
 template <typename T, u32 N, u32 Threads> struct ImageOperand {
     static constexpr u32 n16 = per16<T>::value;
     static constexpr u32 sets = 2;         /* of positions */
     static constexpr u32 none = 31;        /* a tap that no position has */
-    static constexpr u32 most_taps = none; /* where images are padded */
+    static constexpr u32 most_taps = none; /* of padded images */
     static_assert(N * step_pieces == sets * Threads, "all pieces of a step");
 
     ImageBuffer image;
     u32 c_offset, h_offset, w_offset; /* bytes from channel to channel... */
     u32 taps, kw, terms;
-    u32 per_taps, per_kw; /* 2^32 divided by them */
+    u32 per_taps, per_kw; /* 2^32 divided by taps, and by kw */
     u32 position[sets];   /* in the tile */
-    /* bit 31 - t: tap t is not in the image. Without padding all taps are in
-     * it: more of them than bits ask for tap 0's. */
+    /* outside: bit 31 - t is set if tap t is outside the image. More taps than
+     * bits occur only without padding, where all are inside. */
     u32 offset[sets], outside[sets];
     T in[sets][n16];
 
@@ -167,7 +166,8 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
     {
         return uniform(threadIdx.x / matrix_wave) % step_pieces;
     }
-    /* asks for the step from k0 on; a lane finds one k's place for all */
+    /* Loads the step from k0 on. Each lane computes the address of one k for
+     * all lanes. */
     DEV_MEMBER void load(u32 k0)
     {
         const u32 k = k0 + piece() * n16 + lane_id() % n16;

@@ -207,7 +207,7 @@ DEV void pool_by_lanes(const Image &x, const OP &op, u64 k2, u64 k3,
     }
 }
 
-/* the images, and how many outputs they have */
+/* The images, and the number of outputs per image. */
 struct PoolPlaces {
     Image x;
     u64 out2, out3;

@@ -189,10 +189,10 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
     }
 #else
     /*
-     * Terms are numbered by row and column of the taps and by channel: where a
-     * tap's input lies is found once for all of its channels. To find it for
-     * each term would cost RDNA as much as the products do. Not timed on
-     * NVIDIA's, which keep the way above.
+     * Terms are numbered by row and column of the taps, then by channel, so
+     * that a tap's address is computed once for all of its channels. Computing
+     * it for each term would cost RDNA as much as the products. NVIDIA's GPUs,
+     * where this was not timed, use the method above.
      */
     DEV_MEMBER void add_terms(A (&sum)[PX][OC], u32 lane, u64 o, u32 first,
                               u32 last, u32) const
@@ -273,7 +273,7 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
 #endif
 };
 
-/* plain convolutions, not transposed ones */
+/* only for plain convolutions, not for transposed ones */
 template <typename T> struct ConvLanes {
     using A = sum_t<T>;
     static constexpr u32 OC = 4, batch = sizeof(A) == 8 ? 2 : 4;

@@ -52,15 +52,15 @@ DEV void upsample_nearest(u64 out2, u64 out3, f64 scale2, f64 scale3,
     each_output<V>(x, out2, out3, dst, Nearest<T>{x, src, scale2, scale3});
 }
 
-/* an axis: inputs an output, and where output i lies */
+/* An axis: the inputs per output, and the place of output i. */
 struct Places {
     f64 factor;
     bool align_corners;
 
     DEV_MEMBER f64 at(f64 i) const
     {
-        /* rounded before the subtraction: fused, weights would be others' no
-         * more */
+        /* rounded before the subtraction, as candle does; a fused operation
+         * would give other weights */
         const f64 place =
             align_corners ? factor * i : rounded_product(factor, i + 0.5) - 0.5;
 

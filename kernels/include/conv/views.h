@@ -4,7 +4,7 @@
 
 #include "conv/axis.h"
 
-/* x [b, c, h, w]; one-dimensional ones have h = 1 */
+/* x [b, c, h, w]; h = 1 for one-dimensional images */
 struct Image {
     u64 b, c, h, w;
     u64 sb, sc, sh, sw;

@@ -34,7 +34,7 @@ template <typename T> struct added_row {
     u32 n;
     A eps;
 
-    /* v + w as T; v and w come from T */
+    /* v + w rounded to T; v and w are numbers of T */
     static DEV_MEMBER T rounded_sum(A v, A w)
     {
         if constexpr (is_same<A, f32>::value)
@@ -85,7 +85,7 @@ template <typename T> struct added_row {
 
         return mean_of(all, (A)n) + eps;
     }
-    /* column c, after all threads have stored theirs and met */
+    /* The sum in column c, of any thread; call it after a barrier. */
     DEV_MEMBER A at(u32 c) const
     {
         if (sum)
@@ -129,9 +129,9 @@ template <typename T, u32 V, u32 K> struct norm_weights {
                                   : calc_t<T>(1);
         }
     }
-    /* one load for each vector: rows of vectors have whole vectors alone.
-     * Columns behind the row are zero, and get the weights of the row's first
-     * columns. */
+    /* One load per vector, because rows read by vectors consist of whole
+     * vectors. Columns behind the row's end are zero; they get the weights of
+     * the first columns. */
     DEV_MEMBER void load_vectors(const added_row<T> &row, u32 first)
     {
         UNROLL
@@ -145,10 +145,9 @@ template <typename T, u32 V, u32 K> struct norm_weights {
 
 /*
  * OUT has end(), finish<V, K>(added, tile, weights, first, scale) for columns,
- * and again(added) for a row whose squares are out of range: all of it once
- * more, by all of the block. Weights come from memory: they are asked for
- * before the block has its sum or, where it may begin early, before it has its
- * row.
+ * and again(added), by which all of the block computes a row again whose
+ * squares are out of range. Weights are loaded before the block has its sum or,
+ * if the launch may begin early, before the block loads its row.
  */
 template <typename T, typename OUT> struct norm_added {
     using A = calc_t<T>;
@@ -156,7 +155,7 @@ template <typename T, typename OUT> struct norm_added {
     added_row<T> row;
     OUT out;
 
-    /* these give whether the squares were in range */
+    /* run() and stream() return whether the squares were in range */
     template <u32 V, u32 K> DEV_MEMBER bool run()
     {
         row_tile<T, V, K> x;
@@ -253,8 +252,8 @@ template <typename T, bool OfQuants> struct to_q8_1 {
     {
         return n_padded;
     }
-    /* lanes with columns of one block stay together: n_padded is whole blocks
-     */
+    /* Lanes with columns of one block are all active, because n_padded is a
+     * multiple of the block. */
     template <u32 V, u32 K>
     DEV_MEMBER void finish(const added_row<T> &row, row_tile<T, V, K> &x,
                            const weights<V, K> &w, u32 first, f32 g) const

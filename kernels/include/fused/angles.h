@@ -1,9 +1,9 @@
 /*
  * angles.h - cosine and sine of the angles of rotary embedding
  *
- * rope_positions.h has the formulas, which are YaRN's. Angles are worked out in
- * f64 and brought into one turn before they are rounded to f32; where f64 is
- * slow, in pairs of f32.
+ * rope_positions.h has the formulas, which are YaRN's. Angles are computed in
+ * f64, or in pairs of f32 on targets with slow f64, and reduced to one turn
+ * before they are rounded to f32.
  */
 #pragma once
 
@@ -12,7 +12,8 @@
 #if KPK_TARGET_MAJOR >= 10 /* RDNA */
 constexpr bool slow_f64 = true;
 
-/* v, on a way that few take: the compiler would go it beside the other way */
+/* v, in a branch that few lanes take; keeps the compiler from computing both
+ * branches in all lanes. */
 template <typename T> DEV T rarely(T v)
 {
     asm volatile("" : "+v"(v));
@@ -29,11 +30,12 @@ template <typename T> DEV T rarely(T v)
 
 #if KPK_NVIDIA
 
-/* Angles in f64: what CUDA's functions do beside costs more. On CDNA the
- * constants here would not fit into scalar registers. */
+/* Angles in f64: faster than CUDA's functions, which handle special cases. On
+ * CDNA the constants here would not fit into scalar registers. */
 
-/* 2^x for x from -1000 to 1000, to 2^-51. In pairs of terms, fours and eights:
- * few threads wait for each other's results. */
+/* 2^x for x from -1000 to 1000, to 2^-51. Terms are added in pairs, fours and
+ * eights: a short chain of dependent operations, as few threads hide its time.
+ */
 DEV f64 near_exp2(f64 x)
 {
     const f64 moved = x + 0x1.8p52, f = x - (moved - 0x1.8p52);
@@ -69,8 +71,8 @@ DEV f64 one_over(u32 n)
 }
 
 /*
- * Sine and cosine of half turns below 2^50, to 2^-24. The even half turns are
- * left out, the last one changes both signs.
+ * Sine and cosine of an angle in half turns, below 2^50, to 2^-24. Whole half
+ * turns are dropped; if their number is odd, both signs change.
  */
 DEV void turned(f64 halves, f32 &sine, f32 &cosine)
 {
@@ -110,12 +112,12 @@ struct rope_args {
 
 struct rope_angles {
     f64 per_pair;       /* log2 of the angles' ratio from pair to pair */
-    wide wide_per_pair; /* the same, where plain() holds */
+    wide wide_per_pair; /* per_pair as `wide`, if plain() is true */
     f32 length;
 
     /*
-     * Where f64 has a sixteenth of f32's rate, pairs of f32 do for what most
-     * models ask: 45 bits, so still one turn in 2^24 at position 2^20.
+     * Whether pairs of f32 suffice, on targets whose f64 has a sixteenth of
+     * f32's rate. They have 45 bits, enough for 2^-24 turns at position 2^20.
      */
     static DEV_MEMBER bool plain(const rope_args &r)
     {

@@ -163,6 +163,6 @@ DEV void argmax_rows(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
          row += abreast) {
         argmax_row(logits + (u64)row * n, index + row, work + 2 * (u64)row, n,
                    blockIdx.x % each, each);
-        __syncthreads(); /* the next row's scratch is this one's */
+        __syncthreads(); /* the next row uses the same scratch */
     }
 }

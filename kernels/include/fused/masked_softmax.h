@@ -37,7 +37,7 @@ template <typename T> struct masked_row {
             combine(x, x, [&](A v, A) { return v * scale; });
         }
     }
-    /* for a row of -inf alone any finite base gives exp() = 0 */
+    /* if a row has only -inf, any finite base gives exp() = 0 */
     static DEV_MEMBER A base_of(A top)
     {
         return top == -infinity<A>() ? A(0) : top;

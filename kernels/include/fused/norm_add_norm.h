@@ -41,8 +41,8 @@ template <typename T> struct norm_twice {
         y.each(outer.t, first, n,
                [&](A *v, u32 c) { write_columns<V>(sum + c, v); });
     }
-    /* These give whether the squares of src were in range: else they have
-     * stored nothing. */
+    /* run() and stream() return whether the squares of src were in range; if
+     * not, they have stored nothing. */
     template <u32 V, u32 K> DEV_MEMBER bool run()
     {
         row_tile<T, V, K> x, y;
@@ -121,7 +121,7 @@ template <typename T> struct norm_twice {
         }
         return true;
     }
-    /* the row of `sum`, once it is stored */
+    /* The row as read from `sum`, after `sum` was stored. */
     DEV_MEMBER added_row<T> summed() const
     {
         added_row<T> row = outer;
@@ -129,7 +129,7 @@ template <typename T> struct norm_twice {
         row.sum = sum;
         return row;
     }
-    /* once more, where the squares of src were out of range */
+    /* Computes the row again if the squares of src were out of range. */
     DEV_MEMBER void again() const
     {
         const wide_terms terms = inner.terms_again();

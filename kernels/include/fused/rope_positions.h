@@ -43,8 +43,8 @@ DEV f32 *shared_angles()
 }
 
 /*
- * v, where convert_known() shall round products with it: of a NaN, which may
- * come from the arguments, no low bit.
+ * v as a factor of products that convert_known() rounds. A NaN, which may come
+ * from the arguments, loses its low bits.
  */
 template <typename T> DEV f32 known_factor(f32 v)
 {
@@ -72,8 +72,8 @@ template <typename T> struct rope_rows {
     u64 tokens;
     u32 heads, d, half;
 
-    /* V pairs of each of up to `most` heads. NEOX: first elements in a, second
-     * ones in e; else both in a, side by side */
+    /* V pairs of each of up to `most` heads. With NEOX a has the pairs' first
+     * elements and e the second ones; else a has both, interleaved. */
     template <bool NEOX, u32 V, u32 most> struct pairs {
         static constexpr u32 across = NEOX ? V : 2 * V;
         Pack<T, across> a[most], e[most];
@@ -133,7 +133,7 @@ template <typename T> struct rope_rows {
     {
         const u32 threads = blockDim.x, together = threads >> log2_of(packs);
         const u32 rows = (u32)tokens * groups;
-        /* all of them 0 */
+        /* the launch fits if all of these are 0 */
         const u32 uneven = (packs & (packs - 1)) | (threads & (threads - 1)) |
                            (groups & (together - 1));
         const u32 too_many = (half - 1) / most_angles_shared | gridDim.x >> 22 |
@@ -141,8 +141,8 @@ template <typename T> struct rope_rows {
 
         return (uneven | too_many) == 0 && together > 1;
     }
-    /* the same in such blocks, with one angle for each thread; EVEN: always the
-     * same number of heads at once */
+    /* turns heads in blocks that share angles: a thread works out one angle.
+     * EVEN: always the same number of heads at once */
     template <bool NEOX, u32 V, bool EVEN>
     DEV_MEMBER void turn_together(const rope_args &args, u32 each,
                                   u32 groups) const
@@ -257,10 +257,10 @@ template <typename T> struct rope_rows {
                 store_pack<across>(dst + at + half, x.e[h]);
         }
     }
-    /* On NVIDIA's GPUs large launches move 8 bytes at a time. Far smaller
-     * launches, with a few warps to a multiprocessor, already turn several
-     * heads by the same angles in each thread: at first by the angles of one
-     * pair, because threads wait for their angles. */
+    /* On NVIDIA's GPUs large launches move 8 bytes at a time. Launches with a
+     * few warps per multiprocessor turn several heads per thread, too, to use
+     * angles again. The smallest of these have one pair per thread, because
+     * angles take longest. */
     template <bool NEOX, u32 V>
     DEV_MEMBER void turn_all(const rope_args &args) const
     {

@@ -97,7 +97,8 @@ DEV u64 find_greatest(const T *logits, u32 n, bool placed, const team &t,
 }
 
 #if KPK_NVIDIA /* AMD's GPUs would run short of scalar registers */
-/* The key of the token drawn by the first three ways; 0 if they end without. */
+/* The key of a token drawn by one of the first three ways; 0 if none of them
+ * draws a token. */
 template <typename T>
 DEV u64 draw_quickly(sampler<T> &s, f32 most, u32 k, f32 p, u64 seed,
                      u64 offset, const team &t,
@@ -110,7 +111,7 @@ DEV u64 draw_quickly(sampler<T> &s, f32 most, u32 k, f32 p, u64 seed,
 
         if (uniform(drawn != 0))
             return drawn;
-        __syncthreads(); /* all have read length and sums */
+        __syncthreads(); /* all threads have read length and sums */
     }
     if (k > 0 || p < 1) {
         if (threadIdx.x == 0)
@@ -127,7 +128,7 @@ DEV u64 draw_quickly(sampler<T> &s, f32 most, u32 k, f32 p, u64 seed,
 
             if (uniform(drawn != 0))
                 return drawn;
-            __syncthreads(); /* all have read sums */
+            __syncthreads(); /* all threads have read sums */
         }
     }
     return k == 0 && s.is_plain() ? draw_weighed(s, p, seed, offset) : 0;

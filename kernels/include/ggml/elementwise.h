@@ -1,7 +1,7 @@
 /*
  * elementwise.h - functions of one element, of two, and of gates
  *
- * A result may lie where an operand of the same type and strides does. All is
+ * A result may overwrite an operand of the same type and strides. All is
  * computed in f32 and rounded once.
  */
 #pragma once
@@ -30,7 +30,7 @@ DEV void ggml_combine(const Tensor &a, const Tensor &b, const Tensor &out, Fn f)
     });
 }
 
-/* 1 where x is above 0, else 0 */
+/* 1 if x is above 0, else 0 */
 DEV f32 step_of(f32 x)
 {
     return x > 0 ? 1.0f : 0.0f;
@@ -54,9 +54,9 @@ DEV f32 hard_swish_of(f32 x)
 }
 
 /*
- * x / (1 + e^(-factor x)), -0 at -inf. It is x itself where the sum is 1: times
- * a number of bf16 it may lie halfway between two others, and then the least
- * error rounds the wrong way.
+ * x / (1 + e^(-factor x)), -0 at -inf. If the sum rounds to 1 the result must
+ * be exactly x: the product of x with a bf16 may lie halfway between two
+ * numbers, where the least error rounds the wrong way.
  */
 DEV f32 swish_of(f32 x, f32 factor)
 {

@@ -32,7 +32,7 @@ DEV void ggml_arange(const Tensor &out, f32 start, f32 step)
     });
 }
 
-/* `from` is where the first element of the result lies in x */
+/* `from` is the place in x of the result's first element. */
 DEV void ggml_roll(const Tensor &x, const Tensor &out, const Place &from)
 {
     each_place(out, [&](const Place &p) {

@@ -6,22 +6,23 @@
  *   ids   absent, or [columns, tokens] i32
  *   out   [rows, columns, ...] f32
  *
- * Without ids the outer dimensions of out are multiples of m's, and neighbours
- * share a matrix. With ids out is [rows, columns, tokens] and ids choose a
- * matrix for each column of a token; x is repeated to fill the columns. A
- * column whose matrix does not exist is zeros.
+ * Without ids the outer dimensions of out are multiples of m's, and adjacent
+ * results share a matrix. With ids out is [rows, columns, tokens], and ids
+ * choose a matrix for each column of a token; x is repeated to fill the
+ * columns. If the matrix does not exist, the column becomes zero.
  *
- * A group of 32 threads makes one element: these kernels are for few columns,
- * and for layouts and types that modules gemm, quantized and moe do not take.
+ * A group of 32 threads computes one element. These kernels are for few
+ * columns, and for layouts and types that modules gemm, quantized and moe do
+ * not support.
  */
 #pragma once
 
 #include "ggml/tensor.h"
 #include "gguf/block.h"
 
-/* weights that are numbers */
+/* weights stored as numbers, not as blocks */
 template <typename T> struct NumberRow {
-    static constexpr u32 elems = 1; /* of k that one thread takes at once */
+    static constexpr u32 elems = 1; /* elements along k per thread and step */
 
     template <typename X>
     static DEV_MEMBER f32 dot(const u8 *row, i64 step, const u8 *x, i64 x_step,

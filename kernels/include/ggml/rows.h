@@ -14,7 +14,7 @@
 #include "ggml/tensor.h"
 #include "gguf/encode.h"
 
-/* p with its row replaced by the id; false: there is no such row */
+/* Replaces p's row by the id; false if there is no such row. */
 DEV bool choose_row(Place &p, const Tensor &ids, u32 wide, u32 rows)
 {
     if (ids.data) {
@@ -86,7 +86,7 @@ DEV void ggml_get_block_rows(const Tensor &src, const Tensor &ids,
     });
 }
 
-/* a group of 32 threads makes a block */
+/* A group of 32 threads encodes one block. */
 template <typename T, class Encoder>
 DEV void ggml_set_block_rows(const Tensor &src, const Tensor &ids,
                              const Tensor &dst, u32 wide)

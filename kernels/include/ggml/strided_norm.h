@@ -124,7 +124,8 @@ DEV void ggml_argmax(const Tensor &x, const Tensor &out)
         *address_of<i32>(out, p) = (i32)last;
 }
 
-/* ALiBi's slope of a head: powers of two numbers, the even ones first */
+/* ALiBi's slope of a head: powers of one number for the first 2^k heads, odd
+ * powers of its square root for the others */
 DEV f32 slope_of(u32 head, u32 heads, f32 max_bias)
 {
     const u32 whole = 1u << log2_of(heads);
@@ -175,7 +176,7 @@ template <typename M> struct HeldScores {
         if (fits)
             each([&](u32 c, f32 &mine) { mine = score(c); });
     }
-    /* fn(column, score), whose changes stay if the scores fit */
+    /* Calls fn(column, score); if the scores fit, fn's changes are kept. */
     template <class Fn> DEV_MEMBER void each(Fn fn)
     {
         if (fits) {

@@ -6,9 +6,9 @@
  *   positions   [tokens] i32, or four runs of tokens if rope.pairs says so
  *   factors     [n_dims / 2] f32: divide the angles; or null
  *
- * A table has the cosines and sines for all layers that turn alike.
+ * A table of cosines and sines serves all layers with the same rotation.
  *
- * Elements rope.first to rope.first + turned are turned, pair by pair; the
+ * Elements rope.first to rope.first + turned - 1 are rotated in pairs; the
  * others are copied.
  */
 #pragma once
@@ -16,7 +16,7 @@
 #include "fused/angles.h"
 #include "ggml/tensor.h"
 
-/* Which of four positions a pair has, and the pair that its run begins with. */
+/* The number of a pair's position, 0 to 3, and the first pair of its run. */
 struct Section {
     u32 which, begin;
 };
@@ -39,14 +39,14 @@ DEV Section section_of(const kpk_ggml_rope &r, u32 pair)
     return {which, r.restart ? pair - at + begin : 0};
 }
 
-/* Two elements of a row, by how much they turn, and whether they do. */
+/* A pair of elements of a row, its rotation, and whether it is rotated. */
 struct Turn {
     u32 c[2];
     f32 cosine, sine;
     bool turns;
 
-    /* What becomes of them in x, a row of n; the second one may lie behind it.
-     */
+    /* The pair of x, a row of n, after the rotation. The second element may lie
+     * behind the row's end. */
     template <class X> DEV_MEMBER Pack<f32, 2> of(const X &x, u32 n) const
     {
         const f32 a = convert<f32>(x[c[0]]);
@@ -54,18 +54,18 @@ struct Turn {
 
         if (!turns)
             return {{a, b}};
-        /* the same roundings in each kernel that this is a part of */
+        /* explicit, so that every kernel that uses this rounds alike */
         return {{fused(a, cosine, -rounded_product(b, sine)),
                  fused(a, sine, rounded_product(b, cosine))}};
     }
 };
 
-/* Turns pairs of rows; `tokens` are those of all sequences. */
+/* Rotates pairs of rows; `tokens` counts the tokens of all sequences. */
 struct Turner {
     const kpk_ggml_rope &r;
     const i32 *positions;
     u32 tokens;
-    const f32 *table; /* of ggml_rope_table() for the same; or null */
+    const f32 *table; /* made by ggml_rope_table() with this r; or null */
     rope_args args;
     rope_angles angles;
 
@@ -84,7 +84,7 @@ struct Turner {
         const u32 half = r.turned / 2;
         Turn t = {{0, 0}, 1, 0, pair < half};
 
-        if (!t.turns) { /* two elements of the others */
+        if (!t.turns) { /* two elements that are not rotated */
             UNROLL
             for (u32 i = 0; i < 2; i++) {
                 t.c[i] = 2 * (pair - half) + i;

@@ -71,7 +71,7 @@ template <typename T> DEV T value_at(const Tensor &t, const Place &p)
     return *address_of<const T>(t, p);
 }
 
-/* elements of one row */
+/* The elements of a row, with any stride. */
 template <typename T> struct Row {
     u8 *first;
     i64 step;

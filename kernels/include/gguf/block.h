@@ -20,7 +20,7 @@
  *   elems, bytes     of a block
  *   chunks           elems / 32
  *   group_step       the groups of a chunk are 16 * group_step elements apart
- *   first_group(c)   where group 0 of chunk c starts, in 16 elements
+ *   first_group(c)   group 0 of chunk c starts at element 16 * first_group(c)
  *   scale_width      elements that share a scale, 16 or 32
  *   bias_width       elements that share a bias, if it is not scale_width
  *   vec_bias         how mat-vec products apply the bias (Bias, below)
@@ -31,9 +31,9 @@
  *   unpack()         Raw to Chunk
  *   quad()           elements 4 i .. 4 i + 3 of a group of a chunk
  *
- * load<P>() and quad<P>() are told where the block is (BlockPlace, below). They
- * never read in front of the array of blocks nor behind the block, but for up
- * to a word in LDS.
+ * P of load<P>() and quad<P>() says where the block lies (BlockPlace, below).
+ * Both never read before the array of blocks or behind the block, except up to
+ * a word behind it in LDS.
  */
 
 /* The factor of a group's bias in a product with Q8_1. */
@@ -43,7 +43,7 @@ enum class Bias {
     quant_sum   /* d times the sum of the Q8_1 quants of the group */
 };
 
-/* The base of formats without biases, whose groups of 16 elements lie in
+/* The base of formats without biases, in which groups of 16 elements lie in
  * order. */
 struct ScaledBlock {
     static constexpr int group_step = 1, vec_offset = 0;
@@ -70,7 +70,7 @@ template <class F> struct bias_width {
     static constexpr int value = of<F>(0, nullptr);
 };
 
-/* The form of F that mat-vec products take. */
+/* The variant of format F that mat-vec products use. */
 template <class F> struct ForVec {
     typedef F type;
 };
@@ -107,8 +107,8 @@ enum class Access {
     byte_in_row, /* any, and the aligned word around it may be read */
     byte_in_lds, /* any, and the aligned word behind it may be read */
     even,        /* a multiple of 2 */
-    even_in_row, /* the same, and the aligned word around it may be read */
-    even_in_lds, /* the same, and the aligned word behind it may be read */
+    even_in_row, /* even, and the aligned word around it may be read */
+    even_in_lds, /* even, and the aligned word behind it may be read */
     word,        /* a multiple of 4 */
     vector       /* a multiple of 16 */
 };
@@ -117,10 +117,10 @@ enum class Access {
 enum class BlockPlace {
     anywhere, /* in global memory */
     aligned,  /* in an array that starts on a multiple of 16 bytes */
-    lds       /* in LDS, as in an aligned array; more is read than is used */
+    lds       /* in an aligned array in LDS; bytes behind it may be read */
 };
 
-/* for formats whose blocks are aligned to 2, and to 4 */
+/* for formats whose blocks are aligned to 2 bytes */
 DEV constexpr Access even_access(BlockPlace p)
 {
     return p == BlockPlace::anywhere  ? Access::even
@@ -136,6 +136,7 @@ DEV constexpr Access byte_access(BlockPlace p)
                                       : Access::byte_in_lds;
 }
 
+/* for formats whose blocks are aligned to 4 bytes */
 DEV constexpr Access vector_access(BlockPlace p)
 {
     return p == BlockPlace::anywhere ? Access::word : Access::vector;

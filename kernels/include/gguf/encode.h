@@ -14,7 +14,8 @@ DEV f32 group_max(f32 x)
     return join_lanes(x, [](f32 a, f32 b) { return __builtin_fmaxf(a, b); });
 }
 
-/* x, the element with the largest magnitude, of equal ones the first */
+/* The element of the group with the largest magnitude, the first if several
+ * are equal. */
 DEV f32 largest_of(f32 x)
 {
     const f32 top = group_max(__builtin_fabsf(x));
@@ -28,7 +29,7 @@ DEV f32 inverse_of(f32 scale)
     return scale != 0 ? 1 / scale : 0;
 }
 
-/* x as an integer from `zero` - it up to `most`, halves upwards */
+/* x + zero as an integer of at most `most`, halves rounded upwards */
 DEV u32 rounded_up_to(f32 x, f32 zero, i32 most)
 {
     return (u32)min_of((i32)(x + zero + 0.5f), most);

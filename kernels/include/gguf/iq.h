@@ -2,10 +2,10 @@
  * iq.h - the GGUF formats of points in a grid: IQ2_XXS IQ2_XS IQ2_S IQ3_XXS
  * IQ3_S IQ1_S IQ1_M
  *
- * A block has 256 elements. IQ2 and IQ1 store eight neighbours as the number of
- * a point, IQ3 stores four (grid_points.h). IQ2 and IQ3 add a sign for each
- * element; IQ1 adds an eighth to eight coordinates, or takes it away. Elements
- * are in order: chunk c has elements 32 c to 32 c + 31.
+ * A block has 256 elements. IQ2 and IQ1 store eight adjacent elements as the
+ * number of a grid point (grid_points.h); IQ3 stores four. IQ2 and IQ3 store a
+ * sign for each element; IQ1 adds or subtracts 1/8 for eight elements at once.
+ * Chunk c has elements 32 c to 32 c + 31.
  */
 #pragma once
 
@@ -14,22 +14,22 @@
 
 /* ---- grids ----
  *
- * Tables in constant memory, a word for a point. They are made by the compiler,
- * and only those that a module uses are in it.
+ * Tables of one word per point, computed by the compiler. A module contains
+ * only the tables that it uses.
  */
 constexpr u32 grid_words = 206; /* bits for 3^8 or 8^4 points */
 struct GridBits {
     u32 w[grid_words];
 };
 
-/* Where the code of coordinate e goes, of eight: quad 0 and then quad 1 where
- * codes_of_quad() finds them. */
+/* The bit at which the code of coordinate e, 0 to 7, is stored. Coordinates 0
+ * to 3 are quad 0 and 4 to 7 quad 1 of codes_of_quad(). */
 DEV constexpr u32 code_shift(u32 e)
 {
     return KPK_NVIDIA ? 4 * e : 8 * (e % 4) + 4 * (e / 4);
 }
 
-/* points of eight codes 0 to 2 */
+/* Each point has eight codes from 0 to 2. */
 template <u32 Points> struct CodeGrid {
     u32 w[Points];
 
@@ -49,7 +49,7 @@ template <u32 Points> struct CodeGrid {
     }
 };
 
-/* points of four bytes, Step times the digit + First; 7 becomes Last */
+/* Each point has four bytes: First + Step * digit, or Last for digit 7. */
 template <u32 Points, u32 First, u32 Step, u32 Last> struct ByteGrid {
     u32 w[Points];
 
@@ -91,7 +91,7 @@ DEV u32 values_of_quad(u32 values, u32 codes, int quad)
 
 /* ---- signs ---- */
 
-/* the bytes of v, 1 to 127, negated where the low four bits say so */
+/* The bytes of v, 1 to 127; byte i is negated if bit i is set. */
 DEV u32 with_signs(u32 v, u32 bits)
 {
     const u32 ones = spread_bits(bits);
@@ -99,8 +99,8 @@ DEV u32 with_signs(u32 v, u32 bits)
     return (v ^ ones * 255) + ones;
 }
 
-/* the signs of eight elements, an even number of them negative: the last one
- * follows from the seven that are stored */
+/* The signs of eight elements. The number of negative ones is even, so the last
+ * sign follows from the seven stored ones. */
 DEV u32 even_signs(u32 seven)
 {
     seven &= 127;
@@ -164,8 +164,8 @@ DEV u32 iq2_quants(u32 point, int i, u32 signs)
 
 /*
  * Bytes: 0 d:f16; 2 eight bytes for each chunk. d * (2 n + 1) / 8 * q
- * The four points of a chunk have a byte each; a word behind them has seven
- * signs for each point, and n in its top four bits.
+ * A chunk has a byte for each of its four points, then a word with seven signs
+ * for each point and n in its top four bits.
  */
 struct IQ2_XXS : GridBlock<IQ2_XXS> {
     static constexpr int bytes = 66, scale_width = 32;

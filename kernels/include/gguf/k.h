@@ -117,7 +117,7 @@ struct Q3_K : KBlock {
                 load_words<2, A>(b + 102)};
     }
 
-    /* the scales of both groups, without the -32, in bytes 0 and 2 */
+    /* the scales of groups 0 and 1 in bytes 0 and 2, before 32 is subtracted */
     DEV u32 scales(const Raw &r, int chunk)
     {
         const int byte = 8 * (chunk & 1);
@@ -282,7 +282,7 @@ struct KHead {
         int shift = 8 * (j & 2);
         u32 a = w.w[1] >> shift, b = w.w[2] >> shift, c = w.w[3] >> shift;
 
-        /* no branch: it would keep the next chunk's loads behind it */
+        /* no branch, which would delay the next chunk's loads */
         const u32 first = j < 4 ? 0xffffu : 0;
 
         sc = (a & 0x3f3fu & first) |

@@ -17,8 +17,7 @@ struct LegacyBlock {
     }
 };
 
-/* the nibbles of 16 bytes, with bit i of high added to element i as its fifth
- */
+/* The nibbles of 16 bytes; bit i of high is the fifth bit of element i. */
 DEV void unpack_nibbles(const u32 (&qs)[4], u32 high, u32 (&q)[8])
 {
     UNROLL

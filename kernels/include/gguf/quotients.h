@@ -37,7 +37,8 @@ DEV f32 scale_of_greatest(f32 most)
     return most / 127.0f;
 }
 
-/* Newton's step rounds 1 / d right but for a mantissa of ones. */
+/* Whether Newton's step rounds 1 / d correctly: it does unless the mantissa is
+ * all ones. */
 DEV bool has_quick_quotients(f32 d)
 {
     const u32 mantissa = 0x7fffff;
@@ -55,7 +56,7 @@ template <u32 V> DEV bool are_numbers(const f32 *v)
     return sum == sum;
 }
 
-/* q = roundf(v / d) of numbers up to 127 d, where quotients are quick */
+/* q = roundf(v / d) for numbers up to 127 d, if has_quick_quotients(d) */
 template <u32 V> DEV void quantize_quickly(const f32 *v, f32 d, i32 *q)
 {
 #if KPK_NVIDIA

@@ -8,7 +8,7 @@ struct TernaryBlock : ScaledBlock {
     static constexpr int elems = 256, chunks = 8, scale_width = 32;
 };
 
-/* the four elements of a word, less the 1 that is added to them in the file */
+/* Subtracts 1 from the four elements of a word; the file stores them plus 1. */
 DEV u32 without_one(u32 raised)
 {
     return sub_bytes(raised, 0x01010101u);
@@ -16,10 +16,10 @@ DEV u32 without_one(u32 raised)
 
 /*
  * Bytes: 0 qs; 48 qh; 52 d:f16. d * (t - 1)
- * A byte is a fraction of 256 in base 3: its first digit is the integer part of
- * three times the fraction. Digit n of bytes 0 to 31 are elements 32 n on, for
- * n = 0 to 4; those of bytes 32 to 47 are elements 160 + 16 n on, and those of
- * qh elements 240 + 4 n on, where n ends at 3.
+ * A byte b holds the fraction b / 256 in base 3: its first digit is the integer
+ * part of three times the fraction. Digit n, from 0 to 4, of bytes 0 to 31
+ * gives elements 32 n to 32 n + 31; of bytes 32 to 47 elements from 160 + 16 n
+ * on; of qh, where n ends at 3, elements from 240 + 4 n on.
  */
 struct TQ1_0 : TernaryBlock {
     static constexpr int bytes = 54;

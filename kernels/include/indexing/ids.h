@@ -17,7 +17,7 @@ template <typename I> DEV I id_marker()
     return (I)(~(u64)0 >> (64 - 8 * sizeof(I) + is_signed));
 }
 
-/* whether id names one of `dim` elements; negative ids are huge as unsigned */
+/* Whether id is an index of `dim` elements; negative ids become huge. */
 template <typename I> DEV bool is_element(I id, u64 dim)
 {
     return id != id_marker<I>() && (u64)(i64)id < dim;

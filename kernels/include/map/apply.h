@@ -7,9 +7,12 @@ struct None {
 }; /* stands for an operand that a function does not have */
 
 /*
- *   COPY   moves data: worth the code for tiles
+ * The work that a function does for an element:
+ *
+ *   COPY   none: moves data, so the code for tiles pays
  *   LIGHT  a few instructions
- *   HEAVY  many: looped over the elements of a pack, not repeated
+ *   MILD   HEAVY in f64, otherwise a dozen instructions
+ *   HEAVY  many: a loop over a pack's elements, not unrolled
  */
 enum Weight { COPY, LIGHT, MILD, HEAVY };
 

@@ -50,13 +50,12 @@ DEV u64 wide_index(u32 i)
 }
 
 /*
- * A larger grid of large blocks has a thread for every element, or is so large
- * that a part of its blocks is enough anyway: one block in k stays, in the
- * largest grids one in k * each.
+ * In a larger grid of large blocks only a part of the blocks is needed: one
+ * block in k stays, in the largest grids one in k * each.
  *
- * The test for the largest comes before all else, the small grid's included. It
- * chooses between numbers and jumps nowhere, and nothing else shares its sizes:
- * so nvcc has them in uniform registers, which nobody waits for.
+ * The test for the largest grids comes first, even before the small grid's. It
+ * selects between numbers without a branch, and no other code uses its sizes.
+ * So nvcc keeps them in uniform registers, which cost no waits.
  */
 template <u32 k, u32 each, u32 small = small_grid<k>> DEV bool leaves_at_once()
 {

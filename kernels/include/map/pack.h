@@ -3,8 +3,7 @@
 
 #include "map/view.h"
 
-/* Where a pack starts: coordinates in the View, and how many elements it has.
- */
+/* A pack's first coordinates in the View, and its number of elements. */
 struct PackPlace {
     u32 at[MAX_GROUPS];
     u32 count;
@@ -118,8 +117,8 @@ DEV Raw<T, k> load_row(const View<nops> &view, u32 o, bool aligned, const T *p,
 }
 
 /*
- * The first count elements at p; all k in one load where `whole` says so.
- * Otherwise by fours, as in load_steps().
+ * Loads the first count elements at p: all k by one load if `whole`, else four
+ * at a time, as in load_steps().
  */
 template <u32 k, typename T>
 DEV Raw<T, k> load_some(const T *p, u32 count, bool whole)

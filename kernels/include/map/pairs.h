@@ -64,7 +64,7 @@ DEV Pack<R, n> apply_all(in_twos<E> f, const Pack<A, n> &a, const Pack<B, n> &b,
     }
 }
 
-/* max(x, -3e38). clang's takes a second instruction, for NaNs that signal. */
+/* max(x, -3e38). clang's max has a second instruction, for signalling NaNs. */
 DEV f32 finite_below(f32 x)
 {
     f32 r;

@@ -28,9 +28,9 @@ struct Divider {
 #endif
 
 /*
- * Where several views fill sm_NN's 32 registers a thread, so that divisions are
- * prepared and the view is read anew at each step. One view does better
- * without.
+ * Whether several views would fill sm_NN's 32 registers per thread. Then
+ * divisions are prepared, and the view is read again at each step; one view is
+ * faster without this.
  */
 template <u32 nops> constexpr bool is_tight = KPK_NVIDIA && (nops > 1);
 
@@ -51,7 +51,7 @@ template <u32 nops> struct View {
     u32 out_stride[MAX_GROUPS]; /* for LAYOUT_TILES */
 };
 
-/* Every group becomes the next outer one; the first is to be filled anew. */
+/* Moves every group one place outwards; the caller fills the first one. */
 template <u32 nops> DEV void move_up(View<nops> &view)
 {
     UNROLL

@@ -35,10 +35,9 @@ DEV bool gemm_by_copies(const Gemm<T> &g, u8 *lds, u8 *more_lds)
 #endif
 
 /*
- * The part of C that a block of `Size` makes at a time. Where matrix
- * instructions are so fast that LDS could not keep up, two or four large tiles
- * of f16 and bf16 are made as one, in steps of half the length, so that two
- * such blocks fit LDS.
+ * The part of C that a block of `Size` computes at a time. If matrix
+ * instructions are faster than LDS, two or four large tiles of f16 and bf16 are
+ * joined to one, with steps of half the length, so that two blocks fit LDS.
  */
 template <typename T, u32 Size> struct GemmShape {
     static constexpr bool joins = sizeof(T) == 2 && Size == 128;

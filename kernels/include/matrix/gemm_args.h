@@ -1,6 +1,6 @@
 /*
- * gemm_args.h - a product C = alpha A B + beta C + bias: the arguments, which
- * parts and tiles of it a block makes, and where results go
+ * gemm_args.h - a product C = alpha A B + beta C + bias: its arguments, the
+ * parts and tiles that a block computes, and the storing of results
  */
 #pragma once
 
@@ -21,7 +21,7 @@ template <typename T> struct Gemm {
     S alpha, beta;
 };
 
-/* One of the matrices of a batch, and the part of K that a split takes. */
+/* A matrix of the batch, and a split's part of K. */
 struct GemmPart {
     u64 b; /* in the batch */
     u64 split;
@@ -107,7 +107,7 @@ DEV void each_tile(const Gemm<T> &g, Fn fn)
     }
 }
 
-/* Results of one part go to C, or to where the splits are joined. */
+/* Stores results of one part to C, or, with splits, to the workspace. */
 template <typename T> struct GemmOut {
     typedef typename Gemm<T>::S S;
     const Gemm<T> &g;
@@ -176,7 +176,7 @@ template <typename T> struct GemmOut {
                        Pack<T, 2>{{convert<T>(value(col, sum[0])),
                                    convert<T>(value(col + 1, sum[1]))}});
     }
-    /* Whether aligned pieces of 16 bytes may be stored, of value() alone. */
+    /* Whether results may be stored as aligned 16-byte pieces of value(). */
     DEV_MEMBER bool takes_pieces() const
     {
         return !partial && g.beta == 0 && is_aligned(c, 16) &&

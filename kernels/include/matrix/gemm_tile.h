@@ -1,20 +1,20 @@
 /*
- * gemm_tile.h - a tile of C by the units of unit.h
+ * gemm_tile.h - computes a tile of C by the matrix units of unit.h
  *
- * A workgroup makes Size x Size results. It walks along K in steps of 128 bytes
- * of A's rows and B's columns: 64 elements of f16, 32 of f32, 16 of f64. A
- * thread brings 64 bytes of each operand from memory into registers while the
- * step before is multiplied, and from there into LDS.
+ * A workgroup computes Size x Size results. It loops over K in steps of 128
+ * bytes of A's rows and B's columns: 64 elements of f16, 32 of f32, 16 of f64.
+ * A thread loads 64 bytes of each operand to registers while the previous step
+ * is multiplied, and then stores them to LDS.
  *
- * Where K is not contiguous in memory, a thread brings small blocks, which it
- * turns over in registers. Rows beyond the matrix repeat its last rows; results
- * of such rows are not stored. A step that K does not fill, and an operand of
- * fewer rows than such a block has, go to LDS element by element, with zeros
- * behind the end of K.
+ * If K is not contiguous in memory, a thread loads small blocks and transposes
+ * them in registers. Rows beyond the matrix repeat its last rows; their results
+ * are not stored. The last, partial step along K, and an operand with fewer
+ * rows than a block, are copied to LDS element by element, with zeros behind
+ * the end of K.
  *
  * In LDS a row of a step has 8 pieces of 16 bytes. A piece's place in its row
- * depends on the row, so that the lanes of a wave, which read one piece of each
- * row, and write one of every fourth row, find it in different banks.
+ * depends on the row, so that lanes use different banks: the lanes of a wave
+ * read one piece of each row, and write one piece of every fourth row.
  */
 #pragma once
 
@@ -22,12 +22,12 @@
 
 /* ---- LDS ------------------------------------------------------------ */
 
-/* where a piece of a row is, counted in pieces; the same in all 16 rows */
+/* The place of a row's piece, counted in pieces; it repeats every 16 rows. */
 template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 {
     static_assert(Step == 128 || Step == 64, "a line of LDS, or half of one");
     if (KPK_NVIDIA &&
-        Step == 128) /* the part that depends on the row, worked out once */
+        Step == 128) /* the part that depends on the row is computed once */
         return (row * step_pieces + (row % 8 ^ row / 8 % 2 * 2)) ^ piece;
     if (Step == 64) /* two rows share a line */
         return row / 2 * step_pieces +
@@ -141,10 +141,10 @@ struct Operand {
         }
     }
     /*
-     * Where row r of block i goes. A block that was moved back begins with rows
-     * of the block before: these rows go behind the rows of the matrix. On AMD
-     * a block keeps to its own rows, so that each is written, and by one
-     * thread.
+     * The place of row r of block i in LDS. A block that was moved back begins
+     * with rows of the previous block, which are stored behind the matrix's
+     * rows. On AMD a block stores only its own rows, so that exactly one thread
+     * writes each row.
      */
     DEV_MEMBER u32 row_in_lds(u32 i, u32 r) const
     {
@@ -180,7 +180,7 @@ struct Operand {
 
 /* ---- the products --------------------------------------------------- */
 
-/* The results of one of the waves of a tile M x N: `rows` x `cols` units. */
+/* One wave's results of an M x N tile: `rows` x `cols` units. */
 template <typename T, u32 M, u32 N, u32 Threads, u32 Step = step_nbytes,
           u32 Across = Threads == 2 * matrix_wave ? 1 : 2>
 struct Product {
@@ -260,7 +260,7 @@ struct Product {
      */
     template <class Fn> DEV_MEMBER void each(u8 *lds, Fn fn) const
     {
-        /* units that fit LDS side by side, a row of them for each wave */
+        /* units in a row of LDS, if each wave has one row of units */
         constexpr u32 room =
             (M + N) * Step / waves / 256 / sizeof(typename U::Sum);
         constexpr u32 across = room < cols ? room : cols;
@@ -315,7 +315,7 @@ DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
         a.begin(k0), b.begin(k0);
         if (early)
             a.load(), b.load();
-        if (flip) /* until the tile before has been read */
+        if (flip) /* wait until the previous tile has been read */
             __syncthreads();
         NO_UNROLL
         for (k0 += step;; k0 += step) {

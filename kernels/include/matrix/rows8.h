@@ -29,7 +29,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
         static_assert(sizeof(lds) <= KPK_ROWS8_OWN_LDS, "beside steps");
-        if (Rows8Warpgroups<T, TransB>::fast(g)) /* which waits itself */
+        if (Rows8Warpgroups<T, TransB>::fast(g)) /* it waits by itself */
             return;
         wait_for_launch_before();
         Rows8Warpgroups<T, TransB>::unaligned(g, lds);

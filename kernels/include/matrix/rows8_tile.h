@@ -137,7 +137,7 @@ template <typename T> DEV void rows8_nn(const Rows8Tile<T> &t, u8 *lds)
     constexpr u32 lanes = rows8_cols / n, groups = rows8_threads / lanes;
     constexpr u32 piece_k = 16384 / sizeof(S) / rows8_rows;
     const u32 group = threadIdx.x / lanes;
-    /* the last columns, where these pass them; moved back as far as needed */
+    /* columns past the end are replaced by the last ones of the matrix */
     const u32 c = threadIdx.x % lanes * n;
     const bool whole = t.g.n >= n;
     const u32 from = whole ? min_of(t.col0 + c, t.g.n - n) : 0;

@@ -2,9 +2,9 @@
  * unit.h - one wave's product D[16,16] += A[16,K] B[K,16], a row a target
  *
  * A and B^T lie in memory as 16 rows along K. A unit takes `pieces` pieces of
- * 16 bytes from each row; a lane holds some pieces and hands them over
- * unchanged. Which k a lane's element is does not matter, as long as A and B
- * agree: so one layout serves instructions of every depth. The table gives the
+ * 16 bytes from each row; a lane passes its pieces to the instruction
+ * unchanged. The order of k within a unit does not matter as long as A and B
+ * agree, so one layout serves instructions of every depth. The table gives the
  * pieces of lane l.
  *
  *   row     targets         pieces  of A and B: (row, piece)  of D: row, column
@@ -98,7 +98,7 @@ template <> struct sum_of<f64> {
     typedef f64 type;
 };
 
-/* The low or the high two words of a piece, or word i of it, as V. */
+/* Part i of a piece as V: two of its words, or one. */
 template <typename V> DEV V piece_part(const Piece &c, u32 i)
 {
     V v;
@@ -241,7 +241,7 @@ typedef __bf16 MatrixB8 __attribute__((ext_vector_type(8)));
 typedef int MatrixI2 __attribute__((ext_vector_type(2)));
 typedef int MatrixI4 __attribute__((ext_vector_type(4)));
 
-/* The instructions that make a unit: `parts` of them, each with a `V` from a
+/* The instructions of a unit: there are `parts`, and each takes a `V` of a
  * lane's pieces. */
 template <typename T> struct MatrixOp {
     static constexpr bool exists = false;

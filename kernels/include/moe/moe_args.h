@@ -27,7 +27,7 @@ template <typename T, typename R> struct MoeProduct {
     R *output;
     MoeSizes size;
 
-    /* the place in `sorted` where an expert's rows begin */
+    /* the index in `sorted` of an expert's first row */
     DEV_MEMBER u32 place_of(u32 expert) const
     {
         return (u32)min_of(max_of(offsets[expert], 0), (i32)size.m);

@@ -23,11 +23,11 @@
  * it multiplies the 128 bytes before. An expert with few rows skips the 16 x 16
  * products without rows.
  *
- * Up to 16 rows of a dense expert take another way, for then reading the
- * weights takes the time: each wave has columns of its own, whose weights go
- * from memory straight to the lanes that multiply them, many at once.
+ * A dense expert with up to 16 rows is bound by reading its weights. There each
+ * wave has its own columns, and lanes load the weights from memory to registers
+ * without LDS, many loads at once.
  *
- * On sm_90 dense experts go by nvidia/gemm/grouped_tile.h, if blocks have 256
+ * On sm_90 dense experts use nvidia/gemm/grouped_tile.h, if blocks have 256
  * threads and shared memory as moe.csv says, and rows of the input and the
  * weights are aligned to 16 bytes. Otherwise the first 128 threads work.
  */
@@ -42,7 +42,7 @@
 #endif
 
 constexpr u32 moe_threads = 128, moe_tile = 64;
-/* the most of a block with dense experts */
+/* the most threads of a block with dense experts */
 constexpr u32 moe_dense_threads = KPK_WARPGROUPS ? 256 : moe_threads;
 constexpr u32 moe_row_tiles = moe_tile / 16;
 constexpr u32 moe_pieces = moe_tile * step_pieces / moe_threads; /* a thread */
@@ -60,7 +60,7 @@ template <typename T> struct dense_expert {
     u32 n, k;
     Piece in[moe_pieces];
 
-    /* where piece p of a step lies along K */
+    /* the first k of piece p of a step */
     static DEV_MEMBER u32 k_of(u32 step, u32 p)
     {
         return (step * step_pieces + p) * 8;
@@ -95,9 +95,9 @@ template <typename T> struct dense_expert {
 
 /* ---- weights to T ----
  *
- * AMD's targets that have no instruction for bf16 round by integers. A NaN
- * among weights comes from a scale or bias that is a NaN, and stays a NaN
- * through this rounding: so no weight needs a check.
+ * On AMD's targets without an instruction for bf16, rounding uses integers. A
+ * NaN weight comes from a scale or bias that is NaN, and this rounding keeps
+ * such a NaN, so weights are not checked for NaN.
  */
 template <typename T> struct round_weights {
     static DEV_MEMBER f32 scale(f32 v)
@@ -207,7 +207,7 @@ template <typename T, typename R> struct Moe {
     const f32 *topk_weights;
     R *output;
     MoeSizes size;
-    /* in LDS: both operands, and the output's rows; ~0 where there is none */
+    /* in LDS: both operands, and the output's rows or ~0 */
     Piece *a, *b;
     u32 *row;
 
@@ -284,7 +284,7 @@ template <typename T, typename R> struct Moe {
                 convert<R>(topk_weights ? v * topk_weights[r] : v);
         }
     }
-    /* the output's rows of places `first` .. `end` - 1, at most 64 */
+    /* Sets row[] to the output rows sorted[first .. end - 1], at most 64. */
     DEV_MEMBER void find_rows(u32 first, u32 end) const
     {
         const u32 i = moe_thread();
@@ -334,7 +334,7 @@ template <typename T, typename R> struct Moe {
         write(d, col0);
         __syncthreads(); /* the next tile has other rows */
     }
-    /* whether K has whole pieces alone, aligned to 16 bytes */
+    /* whether all pieces along K are whole and aligned to 16 bytes */
     DEV_MEMBER bool in_pieces(const T *w) const
     {
         return (uniform_here(size.k) % 8 | ((u32)(u64)input & 15) |
@@ -401,7 +401,7 @@ template <typename T, typename R> struct Moe {
         write(d, col0);
         __syncthreads(); /* the next tile has other rows */
     }
-    /* rows of no expert */
+    /* Zeroes the output's rows that belong to no expert. */
     DEV_MEMBER void clear(u32 col0, u32 first, u32 end) const
     {
         const u32 cols = min_of(size.n - col0, moe_tile);

@@ -30,7 +30,7 @@ struct MoeMulMat {
     {
         return moe_sizes(experts, topk, m, n, k);
     }
-    /* where expert e's rows begin in `sorted` */
+    /* the index in `sorted` of expert e's first row */
     DEV_MEMBER u32 begin(u32 e) const
     {
         return (u32)min_of(max_of(offsets[e], 0), (i32)size().m);

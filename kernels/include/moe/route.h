@@ -138,7 +138,7 @@ DEV void choose_held_experts(moe_token<T> &t, u32 lane, u32 k, bool normalize,
     }
 }
 
-/* Finds one expert after the other; each search goes through all experts. */
+/* Finds the chosen experts one by one; each search reads all experts. */
 template <u32 lanes, typename T>
 DEV void search_experts(const moe_token<T> &t, u32 lane, u32 k, u32 flags,
                         i32 *id, f32 *w)
@@ -260,7 +260,7 @@ template <u32 lanes, u32 each> struct few_experts {
     DEV_MEMBER bool choose_by(u32 base, u32 k, u32 *expert) const
     {
         constexpr u32 least = 0x007fffffu; /* -inf */
-        constexpr u32 more = shift > 0;    /* looks at one not chosen, too */
+        constexpr u32 more = shift > 0;    /* finds one more expert than k */
         u32 key[each], last = 0, mine = 0; /* a lane's keys: 4 * rank more */
 
         UNROLL

@@ -20,7 +20,7 @@ template <class T> DEV void store_four(T *y, const Pack<T, 4> &v, bool aligned)
     }
 }
 
-/* the same of a quad; f16 is rounded from f32 */
+/* the same for a quad; f16 is rounded from f32 */
 template <class T> DEV void store_quad(T *y, const Quad &q, bool aligned)
 {
     Pack<T, 4> v;

@@ -3,7 +3,7 @@
 
 #include "quantized/mat_vec_rows.h"
 
-/* Set to 1 before: one way for all targets and launches. */
+/* A module may define this as 1: one way for all targets and launches. */
 #ifndef KPK_MAT_VEC_PLAIN
 #define KPK_MAT_VEC_PLAIN 0
 #endif
@@ -13,15 +13,15 @@
 #endif
 
 /*
- * mat_vec_job() does the job of a workgroup that was launched for Launched of
- * nrows rows of each of `planes` matrices, if it has one, for rows of ncols
- * columns; make() makes its MatVec, and `odd` has the low bits of all addresses
- * and strides. From sm_80 on a grid for one column may have fewer workgroups:
- * then it is compact, all of them work, and each goes on with the rows that the
- * grid leaves.
+ * mat_vec_job() computes a workgroup's rows, if it has any. The launch has a
+ * workgroup for every `Launched` of the nrows rows of each of `planes`
+ * matrices; a row has ncols columns. make() returns the workgroup's MatVec, and
+ * `odd` has the low bits of all addresses and strides. From sm_80 on a grid for
+ * one column may be compact, with fewer workgroups: each of them loops over
+ * rows.
  *
- * Otherwise a way is the `rows` of a job, Lds, and run(lds, m, row0), which
- * makes rows row0 .. row0 + rows - 1.
+ * Before sm_80 and on AMD, a way has `rows`, the rows of a job, Lds, and
+ * run(lds, m, row0), which computes rows row0 .. row0 + rows - 1.
  */
 #if !KPK_MAT_VEC_WAYS
 template <class F, int N> constexpr u32 vec_resident = 1;
@@ -44,8 +44,9 @@ template <class F, int N, int Rows> struct VecWay {
     }
 };
 
-/* If working with one workgroup in a few would leave more than one of 304 CUs
- * idle, each workgroup of a product with one column takes only its own row. */
+/* Usually one workgroup in vec_rows computes vec_rows rows. In a product with
+ * one column, if this left some of 304 CUs idle, each workgroup computes only
+ * its own row. */
 template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
 {
     typedef VecWay<F, N, vec_rows> Many;
@@ -83,10 +84,10 @@ DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32, Make make)
 #endif
 
 /*
- * An exported kernel; on NVIDIA also how many of its workgroups must fit a
- * multiprocessor. Workgroups that leave at once hold as many registers as
- * workgroups that work, so both need room. Where one will do, the compiler
- * spends registers that it spares unasked.
+ * Declares an exported kernel. On NVIDIA it also says how many workgroups must
+ * fit a multiprocessor. Workgroups that exit at once hold as many registers as
+ * computing ones, so both count. With 1 the compiler uses more registers than
+ * without a number.
  */
 #if KPK_NVIDIA
 #define RESIDENT_KERNEL(threads, resident)                                     \

@@ -114,8 +114,7 @@ DEV float sum_lanes(const float (&v)[C], int lane, int &index)
     }
 }
 
-/* A matrix in blocks, or one of several experts, with its columns and results.
- */
+/* A quantized matrix, or one expert's matrix, with its columns and results. */
 template <typename T> struct MatVec {
     const u8 *w, *y;
     T *dst;            /* [column, row] */
@@ -126,7 +125,8 @@ template <typename T> struct MatVec {
     size_t dst_stride; /* elements from column to column */
 };
 
-/* The sums of all lanes and warps, to dst. Warps may come here one by one. */
+/* Adds up the sums of all lanes and warps, and stores them to dst. Warps may
+ * call it at different times. */
 template <int N, int Rows, int Warps, typename T>
 DEV void store_sums(float (&part)[Warps][Rows * N],
                     const float (&acc)[Rows * N], const MatVec<T> &m, int row0)

@@ -45,10 +45,10 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
     static constexpr int waves_across = Parts > 1 ? 1 : Cols / (16 * ncols);
     static constexpr int waves_down = waves / waves_across;
     static constexpr int nrows = Rows / waves_down / 16;
-    /* units of columns that a wave reads: of each of its parts */
+    /* units of columns that a wave reads; with parts, one for each part */
     static constexpr int held = Parts > 1 ? Parts / waves_down : ncols;
     static_assert(Parts == 1 || Cols / Parts == 16, "a unit to a part");
-    /* Q8_1 blocks in the pieces of a lane, halves that have a scale each */
+    /* Q8_1 blocks in a unit; scales and biases of a Q8_1 block */
     static constexpr int unit_blocks = (int)U::k / 32;
     static constexpr int scales = TileStep<F>::scales;
     static constexpr int biases = TileStep<F>::biases;
@@ -202,7 +202,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
     {
         return KPK_WMMA == 11 ? 16 / results * e : e;
     }
-    /* where the first is in a unit's tile_column()s */
+    /* the index of the first result among a unit's tile_column()s */
     DEV_MEMBER int first_result() const
     {
         return KPK_WMMA == 11 ? lane / 16 * results : first_column();
@@ -379,7 +379,7 @@ template <class F, int Rows, int Cols, int Parts = 1> struct TileUnit {
         static_assert(scales == 1 || KPK_WMMA, "halves are in parts");
         UNROLL
         for (int part = 0; part < of_block; part++) {
-            /* the other half; in LDS block 1 has them changed over */
+            /* skip the other half; block 1 has its halves swapped in LDS */
             if (scales == 2 && KPK_WMMA == 11 && part != s)
                 continue;
             if (scales == 2 && KPK_WMMA == 12 && part != (s ^ first))

@@ -272,7 +272,7 @@ template <class F, int Rows, int Cols, BlockPlace P, int Parts> struct Tile {
     }
 };
 
-/* F as tiles take it, and the tile that does */
+/* The variant of format F for tiles, and the tile's class. */
 template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
 #if KPK_WMMA_WIDE
     typedef typename ForTile<F>::type Form;
@@ -307,7 +307,7 @@ DEV bool has_fine_tile(const void *x, const void *y, size_t y_stride)
     return true;
 }
 
-/* The arguments of a kernel, and the tile that a workgroup makes of them. */
+/* The arguments of a kernel, and the workgroup's tile. */
 template <class Columns> struct MatMul {
     const u8 *x, *y;
     float *dst; /* [column, row] */
@@ -355,9 +355,10 @@ template <class F> DEV bool all_are_finite(u32 *words, bool finite)
     }
 }
 
-/* makes the tile; false if a result is not finite */
+/* Functions compute a tile; they return false if a result is not finite. */
 #if KPK_SM >= 90
-/* Bulk's tiles, one after the other, of m.rows rows and up to `cols` columns */
+/* Computes tiles of Bulk, one after the other, for m.rows rows and `cols`
+ * columns. */
 template <class Bulk, class F, class Columns>
 DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul<Columns> &m,
                       int cols)
@@ -389,14 +390,14 @@ DEV bool mat_mul_bulk(typename Bulk::Lds &lds, const MatMul<Columns> &m,
         }
     }
     if (!Columns::are_neighbours)
-        Bulk::end(lds); /* the workgroup goes on with other tiles */
+        Bulk::end(lds); /* the workgroup continues with other tiles */
     return finite;
 }
 
 template <class F, int Rows, int Cols, int Passes, class Columns>
 DEV bool mat_mul_tile(const MatMul<Columns> &m)
 {
-    /* one pass of few columns, or two where all take 128 */
+    /* one pass of few columns, or two if a full tile has 128 columns */
     constexpr int each = Cols / Passes;
     constexpr int most_few = few_tile_cols * (each > 64 ? 2 : 1);
     typedef TileBulk<F, Rows, each, Columns> All;
@@ -510,10 +511,10 @@ DEV void redo_columns(const MatMul<Columns> &m)
 }
 
 /*
- * An exported kernel. On CDNA 3 and 4 two waves share a SIMD, so that one
- * multiplies while one waits: each has half of the registers, if it makes no
- * more than 64 results a thread. On sm_90 three workgroups share a
- * multiprocessor, if they make no more than 32.
+ * Declares an exported kernel. On CDNA 3 and 4 two waves share a SIMD, each
+ * with half of the registers, if threads have at most 64 results: one wave
+ * multiplies while the other waits. On sm_90 three workgroups share a
+ * multiprocessor if threads have at most 32 results.
  */
 #if KPK_TILE_RAW
 #define TILED_KERNEL(results)                                                  \
@@ -527,7 +528,7 @@ DEV void redo_columns(const MatMul<Columns> &m)
 #define TILED_KERNEL(results) KERNEL_UP_TO(128)
 #endif
 
-/* Makes the tile as a format wants it made. */
+/* Computes the tile by the format's own method. */
 template <class F, int Rows, int Cols, int Passes, class Columns>
 DEV void mat_mul_whole_tile(const MatMul<Columns> &m)
 {

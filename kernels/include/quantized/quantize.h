@@ -99,7 +99,8 @@ template <int Each, class Op> DEV float join_lane(const float (&v)[Each], Op op)
         return op(op(v[0], v[2]), op(v[1], v[3]));
 }
 
-/* columns col .. col + Each - 1; neighbouring threads take the next ones */
+/* Quantizes columns col to col + Each - 1; the next thread takes the next ones.
+ */
 template <bool OfQuants, int Each, typename T>
 DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
 {

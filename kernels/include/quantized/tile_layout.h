@@ -46,7 +46,7 @@ template <class F> struct TileStep {
         return block(step, 0) * F::chunks +
                (F::first_group(chunk(step, 0)) + which * F::group_step) / 2;
     }
-    /* where group g of a piece goes, in 16 elements of the step */
+    /* the place of group g of a piece in the step, in units of 16 elements */
     static DEV_MEMBER int place(int piece, int g)
     {
         return whole ? 2 * piece + g : piece + 2 * g;
@@ -106,7 +106,8 @@ struct PartOfRow {
     }
 };
 
-/* How K is cut: `blocks` in each of the parts of a row of `total` blocks. */
+/* Divides K into parts: a row of `total` blocks has parts of `blocks` blocks.
+ */
 struct RowParts {
     int blocks, total;
 
@@ -135,7 +136,8 @@ constexpr bool tile_has_units = true, tile_has_wmma = KPK_WMMA != 0;
 constexpr bool tile_has_units = false, tile_has_wmma = false;
 #endif
 
-/* Whether a lane has one of a row's four pieces, a part of each block. */
+/* Whether a lane holds one of a row's four pieces, with a part of each block.
+ */
 constexpr bool tile_has_quarters =
     KPK_MFMA || (KPK_WMMA == 12 && KPK_WMMA_WIDE);
 
@@ -159,8 +161,8 @@ constexpr float tile_magic_float = 0x1.8p23f;
  *   wide    gfx12's in waves of 64: as mfma; where 16 quants have a scale, word
  * i of a half is in piece i (tile_by_words)
  *
- * Block 1 has the halves of its pieces the other way round than block 0, so
- * that neighbouring threads, which store one each, find different banks.
+ * Block 1 has the halves of its pieces in the opposite order of block 0, so
+ * that adjacent threads, each of which stores one half, use different banks.
  */
 DEV int tile_piece(int row, int piece)
 {
@@ -179,19 +181,19 @@ DEV int tile_eighth(int row, int block, int eighth)
 #endif
 
 /*
- * Whether columns lie in LDS as they are in memory, the two blocks of a step
- * one behind the other. If MFMA takes 32 quants in 16 cycles, raw columns need
- * few lines of memory and few instructions; if it takes 16 in 32 cycles, raw
- * columns are for weights with a scale for every 16. Other columns lie like
- * rows of x, with their scales as numbers.
+ * Whether columns lie in LDS as in memory ("raw"), with the two blocks of a
+ * step one behind the other. Targets whose MFMA takes 32 quants in 16 cycles
+ * use raw columns for all formats: they need few memory transactions and few
+ * instructions. Targets whose MFMA takes 16 quants in 32 cycles use raw columns
+ * for weights with a scale for every 16 elements. Other columns lie like rows
+ * of x, with their scales as floats.
  *
- * An eighth of a raw block, and of the weights that it meets, is two words:
- * with 18 words from column to column, they bring the lanes of a read to
- * different banks. Instructions that take eight bytes of a lane find an eighth
- * of block 0, then one of block 1: words first_word(e) and the second behind
- * it, so that a half of a block is two eighths. Instructions that take a word
- * find words e of both blocks, then words e + 4: so each instruction has a
- * half.
+ * An eighth of a raw block, and of the weights multiplied with it, is two
+ * words. With 18 words from column to column, the lanes of a read then use
+ * different banks. Instructions with eight bytes per lane read an eighth of
+ * block 0, then one of block 1: word first_word(e) and the second word behind
+ * it, so that half a block is two eighths. Instructions with a word per lane
+ * read words e of both blocks, then words e + 4, half a block each.
  */
 #if KPK_TARGET_MFMA >= 3
 #define KPK_TILE_RAW 1
@@ -206,8 +208,8 @@ template <class F> constexpr bool tile_is_raw = false;
 #endif
 constexpr bool raw_by_words = !KPK_TILE_RAW;
 
-/* Whether word e of a lane's piece is of half e / 2 of block e % 2, so that
- * each instruction has a half. */
+/* Whether word e of a lane's piece belongs to half e / 2 of block e % 2. Then
+ * each instruction multiplies a half block. */
 #if KPK_MFMA
 template <class F>
 constexpr bool tile_by_words = raw_by_words ? tile_is_raw<F> : false;
@@ -221,7 +223,7 @@ constexpr int tile_bias_steps = 8;
 
 constexpr int raw_column = 2 * Q8_1::words;
 
-/* K formats with weights of an eight-bit integer times d */
+/* K formats whose weights are an 8-bit integer times d */
 template <class F> constexpr bool tile_one_scale = false;
 
 DEV constexpr int first_word(int eighth)
@@ -234,18 +236,18 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int biases = 2 * TileStep<F>::biases;
     static constexpr bool biased = F::tile_bias != Bias::none;
     static constexpr bool raw = tile_is_raw<F>;
-    /* whether a sum of a Q8_1 block may be infinite and a result with it */
+    /* whether the sum of a Q8_1 block, and so a result, may be infinite */
     static constexpr bool asks_finite = F::tile_bias == Bias::stored_sum;
     /* whether all of a block's steps have one scale */
     static constexpr bool one_scale =
         (raw || KPK_WMMA_WIDE) && tile_one_scale<F>;
-    /* biases times s are products of f16: of one of x for each Q8_1 block, and
-     * K formats have dmin besides */
+    /* whether the products of biases and s use f16, with one bias of x for each
+     * Q8_1 block; K formats also multiply by dmin */
     static constexpr bool half_biases = raw && F::tile_bias == Bias::stored_sum;
     static constexpr bool minima = (half_biases || KPK_WMMA_WIDE) &&
                                    F::tile_bias == Bias::stored_sum &&
                                    !TileStep<F>::legacy;
-    /* the same by WMMA, eight steps at a time, where one of x is enough */
+    /* the same by WMMA, eight steps at a time, for formats with one bias */
     static constexpr bool step_biases = tile_has_wmma &&
                                         F::tile_bias == Bias::stored_sum &&
                                         TileStep<F>::legacy;
@@ -258,8 +260,8 @@ template <class F, int Rows, int Cols> struct TileLds {
         else
             return 1;
     }
-    /* from one scale of a step to the next: in other banks, because
-     * neighbouring threads store both */
+    /* distance between the scales of a step; they lie in different banks,
+     * because adjacent threads store them */
     static constexpr int row_slot = Rows + (tile_has_units ? 16 : 0);
     static constexpr int col_slot = Cols + (tile_has_units ? 16 : 0);
     /* slots of biases; for raw columns neighbours by `which` and by `half` use
@@ -311,8 +313,8 @@ template <class F, int Rows, int Cols> struct TileLds {
     __attribute__((
         aligned(16))) float y_sum[own_biases && !raw ? biases * col_slot : 4];
 
-    /* where a row is among its like: neighbouring threads store for rows that
-     * are 64 apart */
+    /* the place of a row's scale; rows 64 apart, which adjacent threads store,
+     * use different banks */
     static DEV_MEMBER constexpr int place(int row)
     {
         return raw ? row + row / 64 * 16 : row;

@@ -40,8 +40,8 @@
 #include "random/normal.h"
 #include "random/uniform.h"
 
-/* 16 bytes or a block of numbers, whichever is more: `block_at(b)` is the
- * number of the b-th block of them */
+/* Makes 16 bytes or a block of numbers, whichever is more. block_at(b) is the
+ * number of the chunk's b-th block. */
 template <typename T, u32 n, typename F, typename G>
 DEV Pack<T, n> make_chunk(u64 seed, const F &numbers, G block_at)
 {
@@ -74,12 +74,12 @@ template <typename T, u32 n> DEV void store_chunk(T *out, const Pack<T, n> &v)
 }
 
 /*
- * A thread makes several of Philox's blocks at a time, its part of a tile: the
- * rounds of the key are the same for all of them. So is, but for one tile in
- * 2^17 or more, the upper half of the counters, which one multiplication of the
- * 20 stands on: another is by zero. On NVIDIA's GPUs a multiplication takes the
- * time of two others. Numbers not aligned to 16 bytes, and the last ones, are
- * made a block at a time.
+ * A thread makes several of Philox's blocks at a time, its part of a tile,
+ * which share the rounds of the key. In almost all tiles they also share the
+ * upper half of the counters, so one of the 20 multiplications is made once and
+ * another one is by zero. On NVIDIA's GPUs a multiplication takes the time of
+ * two other instructions. Numbers not aligned to 16 bytes, and the last ones,
+ * are made a block at a time.
  */
 template <typename T, typename F>
 DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
@@ -133,8 +133,8 @@ DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
                 for (u32 i = 0; i < most; i++)
                     store_chunk(to + i * 32 * chunk, v[i]);
             } else {
-                /* `thread` anew: else every thread would compute the addresses
-                 * of this loop, and wait for them */
+                /* lane_here() keeps threads that do not take this loop from
+                 * computing its addresses */
                 NO_UNROLL
                 for (u64 k = at + lane_here(thread);
                      k < min_of(at + tile, chunks); k += threads)

@@ -8,10 +8,10 @@
 #include "reduce/team.h"
 
 /*
- * sqrt(-2 ln u) for u from 2^-33 to 1, of numbers of T. No step of it meets
- * subnormal numbers, so the instructions do. AMD's err by one in the last
- * place. NVIDIA's logarithm errs by 2^-22 from 1/2 to 1: next to 1, where the
- * logarithm itself is small, a polynomial of 1 - u takes its place.
+ * sqrt(-2 ln u) for u from 2^-33 to 1, precise enough for T. No step has
+ * subnormal numbers, so hardware instructions are enough. AMD's err by one in
+ * the last place. NVIDIA's logarithm errs by 2^-22 from 1/2 to 1: near 1, where
+ * the logarithm is small, a polynomial of 1 - u replaces it.
  */
 template <typename T> DEV f32 radius(f32 u)
 {

@@ -220,8 +220,8 @@ template <typename T> struct uniform_numbers {
     {
     }
     /* Limits v. Both limits are numbers of T, so rounding may come before or
-     * after. NaN, of limits that are NaN, stays NaN. No comparisons: nvcc makes
-     * branches of them. */
+     * after. NaN from NaN limits stays NaN. It uses no comparisons, of which
+     * nvcc would make branches. */
     DEV_MEMBER A limited(A v) const
     {
 #if KPK_NVIDIA

@@ -109,7 +109,7 @@ template <typename T> struct column_walk {
         const T x = *reinterpret_cast<const T *>(
             reinterpret_cast<const char *>(base) + at);
 
-        at = lane_here(at + step); /* else a register for each address */
+        at = lane_here(at + step); /* saves a register per address */
         return x;
     }
 };

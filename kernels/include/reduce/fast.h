@@ -34,8 +34,7 @@
 #include "reduce/order.h"
 #include "reduce/shared_rows.h"
 
-/* whether fold_contiguous() gives the result that the order of a sum asks for
- */
+/* Whether fold_contiguous() adds in the order that the result must have. */
 template <typename OP, typename T>
 constexpr bool reads_vectors = !OP::ordered || traits<T>::is_small;
 
@@ -55,8 +54,8 @@ DEV void store_by_block(const team &t, typename OP::value v, u64 output, u64 R,
 }
 
 /*
- * Whether the outputs are of rows of R, one row after the other: most launches.
- * Asked before anything is stored, so that scalar loads do.
+ * Whether the outputs reduce contiguous rows of R elements, as in most
+ * launches. It is tested before any store, so that scalar loads can be used.
  */
 DEV bool blocks_have_rows(u64 numel, u64 R, u32 outputs, u64 num_dims,
                           const size_t *view)
@@ -81,15 +80,16 @@ DEV bool blocks_have_rows(u64 numel, u64 R, u32 outputs, u64 num_dims,
     return run == numel;
 }
 
-/* On NVIDIA a block of a very large grid has less to ask if it does not ask for
- * that; one that is alone with its row loses nothing. */
+/* Whether to test blocks_have_rows(). On NVIDIA a block of a very large grid
+ * saves the test, unless it is one group of lanes and loses nothing by it. */
 DEV bool asks_for_rows()
 {
     return !KPK_NVIDIA || gridDim.x < 1u << 20 || blockDim.x <= group_size;
 }
 
-/* whether there are too few blocks for one to take another's work, whatever
- * their size; for AMD the full question is short */
+/* Whether the grid is so small that no block takes another block's rows, at any
+ * block size. On AMD this shortcut is not needed, because the full test is
+ * short. */
 DEV bool is_few_blocks()
 {
     return KPK_NVIDIA && gridDim.x <= (1u << log_enough_threads) / max_block;
@@ -113,8 +113,8 @@ DEV void reduce_row_by_block(const T *src, u32 n, u64 num_dims,
     store_by_block<OP>(t, v, blockIdx.x, n, num_dims, info, scratch, dst);
 }
 
-/* Whether 32 threads of a block ask memory for a row at once, so that nobody
- * waits at a barrier. On AMD a whole block asks sooner. */
+/* Whether 32 threads of a block reduce the row, which needs no barrier. On AMD
+ * a whole block issues the loads sooner. */
 template <typename OP, typename T> DEV bool rows_fit_group(u64 R)
 {
     return KPK_NVIDIA && !OP::ordered && blockDim.x >= group_size &&
@@ -169,10 +169,10 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
 }
 
 /*
- * How many outputs there are if blocks of `several_threads` have several each,
- * one after the other; else 0. Reading the view costs a block more time on
- * AMD's scalar ALU than DRAM takes for a row, most on CDNA, where four SIMDs
- * share one scalar ALU.
+ * The number of outputs if blocks of `several_threads` each have several
+ * adjacent ones; else 0. Several outputs pay because AMD's scalar ALU takes
+ * longer to read the view than DRAM takes for a row, above all on CDNA, where
+ * four SIMDs share one scalar ALU.
  */
 constexpr u32 log_several = 4, several_threads = 64, short_row = 128;
 

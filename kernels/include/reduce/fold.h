@@ -10,7 +10,7 @@
 #include "division.h"
 #include "reduce/operations.h"
 
-/* n elements from `base` on, `step` apart; or no such regularity */
+/* elements from `base` on, `step` apart, if `straight` */
 struct line {
     u64 base, step;
     bool straight;
@@ -18,9 +18,9 @@ struct line {
 };
 
 /*
- * Where elements first .. first + R of the view lie. The last dims are merged
- * as long as one step serves them all; a line is straight if it is within such
- * a run, and runs hold whole lines.
+ * The addresses of elements first .. first + R of the view. The last dims are
+ * merged to a run while one stride serves all; a line is straight if it lies
+ * within a run, and runs hold whole lines.
  */
 DEV line find_line(u64 numel, u64 R, u64 num_dims, const size_t *info,
                    u64 first)
@@ -120,7 +120,8 @@ DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
     return v;
 }
 
-/* rank, rank + size, ...: `batch` loads in flight; past the end, the last */
+/* Folds elements rank, rank + size, ... with `batch` loads in flight. Loads
+ * past the end read the last element, which is not folded again. */
 template <typename OP, u32 batch, typename N, typename T>
 DEV N fold_batches(typename OP::value &v, const T *p, N step, N m, N n,
                    u32 size, bool partial)

@@ -1,9 +1,9 @@
 /*
  * neighbours.h - which blocks take their neighbours' outputs, and how many
  *
- * One block in 2^shift stays. AMD's chips of up to 8 dies deal blocks to the
- * dies in turn, so blocks that stay come in runs of 8: every 2^shift-th block
- * would be on one die for a shift of 3 and more.
+ * One block in 2^shift stays. AMD's chips have up to 8 dies and assign blocks
+ * to them in turn. So blocks that stay form runs of 8; if every 2^shift-th
+ * block stayed, with a shift from 3 up all would be on one die.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ DEV bool neighbour_takes_it(u32 shift)
     return is_left_out(1u << shift, log_walk_run);
 }
 
-/* the first output, out of 2^shift, for a block that stays */
+/* The first of the 2^shift outputs of a block that stays. */
 DEV u32 first_taken(u32 shift)
 {
     constexpr u32 run = (1u << log_walk_run) - 1;
@@ -25,7 +25,7 @@ DEV u32 first_taken(u32 shift)
     return (block >> apart << apart) + ((block & run) << shift);
 }
 
-/* the number of outputs from `first` on, one after the other, maybe none */
+/* The number of outputs from `first` on, which may be 0. */
 DEV u32 outputs_taken(u32 first, u32 shift)
 {
     const u32 grid = gridDim.x;

@@ -84,8 +84,8 @@ DEV void finish_columns(T *dst, calc_t<T> *v, u32 c, calc_t<T> scale,
     write_columns<V>(dst + c, v);
 }
 
-/* run() and stream() give whether the row's squares were in range: else they
- * leave the row alone */
+/* run() and stream() return whether the row's squares were in range; if not,
+ * they do not change the row. */
 template <typename T> struct norm_row {
     using A = calc_t<T>;
 
@@ -295,8 +295,8 @@ DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
         max_of<u32>(team_registers / sizeof(A) / vector_length<T>, 1);
     __shared__ A slot[2][max_groups];
     __shared__ two<A> slot_two[2][max_groups];
-    /* AMD reduces two values in turn where a team is loose: LDS that is not
-     * taken lets more small blocks run at once */
+    /* For loose teams AMD reduces two values one after the other, which takes
+     * less LDS, so that more small blocks run at once. */
     __shared__ two<A> all[KPK_NVIDIA ? max_block : max_block / 2];
     const u32 n = n_cols > 0 ? (u32)n_cols : 0;
     const team_scratch<A> scratch = {slot, &all[0].a};

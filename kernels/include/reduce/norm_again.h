@@ -66,8 +66,7 @@ DEV wide_terms wide_terms_of(const AT &at, u32 n, u32 lanes, f64 eps)
     return {mean, SHIFTS && g > largest<f64>() ? largest<f64>() : g};
 }
 
-/* All of a row again, by threads `rank`, `rank` + `size` and so on of its own.
- */
+/* Computes a whole row again by `size` threads; this is number `rank`. */
 template <bool SHIFTS, typename T>
 DEV void normalize_again(const T *src, T *dst, const T *alpha, const T *beta,
                          u32 n, f32 eps, u32 rank, u32 size, u32 lanes)

@@ -24,7 +24,7 @@
 
 constexpr u32 log_least_group = 3; /* places */
 
-/* v joined over 2^log neighbours, 2^least or more, to all of them */
+/* The sum of v over 2^log adjacent lanes, at least 2^least, in each of them */
 template <u32 least, typename A> DEV A join_upwards(A v, u32 log)
 {
     v += lane_xor<1>(v);
@@ -38,7 +38,7 @@ template <u32 least, typename A> DEV A join_upwards(A v, u32 log)
     return v;
 }
 
-/* pairwise, in the order in which lanes would join them */
+/* Adds n values in pairs, in the order in which lanes add them. */
 template <u32 n, typename A> DEV A join_pairs(const A *v)
 {
     if constexpr (n == 1)
@@ -51,7 +51,7 @@ template <typename T, u32 K, u32 KW> struct held_row {
     using A = calc_t<T>;
     static constexpr u32 V = vector_length<T>, parts = K / KW;
 
-    u32 n;        /* 0 for a team without a row: it keeps the barriers */
+    u32 n;        /* 0 for a team without a row, which only joins barriers */
     u32 log_size; /* places */
     u32 place, part;
     u32 log_in_group, log_groups; /* places of a group, groups of the row */
@@ -76,7 +76,7 @@ template <typename T, u32 K, u32 KW> struct held_row {
         for (u32 k = 0; k < KW; k++)
             read_columns<V>(src + (column(k) < n ? column(k) : 0), v[k]);
     }
-    /* f(a vector) for each vector of the row, added up over the group */
+    /* The sum of f(vector) over the group's vectors. */
     template <typename F> DEV_MEMBER A group_sum(F f) const
     {
         A sums[KW];
@@ -87,7 +87,7 @@ template <typename T, u32 K, u32 KW> struct held_row {
         return join_upwards<log_least_group>(
             join_pairs<KW>(sums), log_in_group + constant_log2(parts));
     }
-    /* a group for each lane, over and over */
+    /* The group whose values the lane reads: lane number mod groups. */
     DEV_MEMBER u32 lane_group() const
     {
         return threadIdx.x & ((1u << log_groups) - 1);
@@ -282,8 +282,8 @@ DEV bool normalize_held(const T *src, T *dst, const T *alpha, const T *beta,
 }
 
 /*
- * log2 of the places of a row, as few as hold it in K vectors each, but a group
- * of lanes
+ * log2 of the places of a row: the fewest that hold it with K vectors each, at
+ * least 32.
  */
 template <typename T, u32 K> DEV u32 log2_places(u32 n)
 {

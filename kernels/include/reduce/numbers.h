@@ -91,9 +91,9 @@ DEV f64 exponential(f64 v)
     return exp(v);
 }
 
-/* The same of v <= 0, to be rounded to T. f16 and bf16 have no use for the last
- * places or, beside a sum of 1 or more, for numbers below 2^-126: so one AMD
- * instruction is enough. */
+/* exponential(v) of v <= 0, precise enough for rounding to T. For f16 and bf16
+ * one AMD instruction is enough: it errs in the last places of f32, and flushes
+ * results below 2^-126, which do not change a sum of 1 or more. */
 template <typename T, typename A> DEV A exponential_for(A v)
 {
 #if !KPK_NVIDIA
@@ -129,8 +129,8 @@ DEV f64 divided(f64 v, f64 n)
 }
 
 /*
- * 1 / n of a count, rounded as a division does: a step of Newton's does that
- * but for mantissas of ones alone, which counts below 2^24 - 1 do not have.
+ * 1 / n of a count, rounded as by a division. A Newton step achieves this
+ * unless the mantissa is all ones, which no count below 2^24 - 1 has.
  */
 DEV f32 one_over_count(f32 n)
 {

@@ -153,7 +153,7 @@ template <typename T, bool MAX> struct index_of {
         if (better(best_of(x), v.v) || v.i == none)
             take_each<index_of>(v, x, i);
     }
-    /* says which pack by its first element; locate() finds the one in there */
+    /* Records the pack by its first element; locate() finds the element. */
     template <u32 V>
     static DEV_MEMBER void name_pack(value &v, const Pack<T, V> &x, u32 i)
     {

@@ -28,8 +28,8 @@ DEV void turn_pair(T &a, T &e, const T &cosine, const T &sine)
 }
 
 /*
- * p + i, where i elements are less than 2^32 bytes: AMD adds 32 bits to an
- * address as it loads.
+ * p + i for an i of less than 2^32 bytes. AMD's load instructions add a 32-bit
+ * offset to an address.
  */
 template <typename T> DEV T *at_short(T *p, u32 i)
 {
@@ -90,8 +90,9 @@ DEV void turn_small(const T *src, const T *cos, const T *sin, T *dst, u32 pairs,
 }
 
 /*
- * Up to twice as many blocks as elsewhere: a pair is four elements read and two
- * written, and 1024 blocks of them are faster so than by packs.
+ * The limit of blocks is twice that of other kernels: a pair reads four
+ * elements and writes two, and up to 1024 blocks are faster in this way than by
+ * packs.
  */
 template <typename T> DEV bool is_small_rope(u64 pairs, u32 half)
 {
@@ -148,7 +149,7 @@ DEV bool turn_few(const T *src, const T *cos, const T *sin, T *dst, u64 pairs,
 }
 #endif
 
-/* The pairs, their tables, and how many of them one thread takes. */
+/* The pairs, their tables, and the number of pairs per thread. */
 template <typename T> struct Rope {
     const T *RESTRICT src;
     const T *RESTRICT cos;
@@ -206,7 +207,7 @@ template <typename T> struct Rope {
         }
     }
 
-    /* neighbours: V of them, with V / 2 entries */
+    /* Rotates V adjacent elements, by V / 2 entries of the tables. */
     template <u32 V, typename W>
     DEV_MEMBER void turn_neighbours(const Walk<W> &walk) const
     {

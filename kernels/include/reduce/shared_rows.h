@@ -1,8 +1,9 @@
 /*
- * shared_rows.h - the rows of several blocks by one of them
+ * shared_rows.h - one block reduces the rows of several blocks
  *
- * A team of fewer threads for each row. In a sum each thread of a team stands
- * for several of the block's, so the order stays the block's.
+ * Each row has a team of fewer threads. In a sum each thread of a team takes
+ * the place of several threads of a block, so the order of additions stays the
+ * same.
  */
 #pragma once
 
@@ -82,7 +83,7 @@ DEV void reduce_rows_by_teams(const T *src, u32 n, u32 slots, u32 outputs,
     }
 }
 
-/* elements that a thread of a block may have for it to share its work */
+/* the most elements per thread for which a block's rows may be shared */
 constexpr u32 few_elements = 8;
 
 /* whether the number and alignment of elements allow shared rows */

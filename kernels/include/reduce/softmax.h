@@ -91,15 +91,17 @@ template <typename T> struct softmax_row {
         });
     }
 
-    /* where vector j of this thread is in LDS: no two lanes on one bank */
+    /* The address of this thread's vector j in LDS; lanes use different banks.
+     */
     template <u32 V> DEV_MEMBER T *place(u32 j) const
     {
-        const u32 size = uniform_here(t.size); /* not its multiples, hoisted */
+        /* keeps the compiler from hoisting multiples of it */
+        const u32 size = uniform_here(t.size);
 
         return row + (j * size + t.rank) * V;
     }
 
-    /* a thread meets only values that it stored itself: no barrier needed */
+    /* A thread reads only values that it stored, so no barrier is needed. */
     template <u32 V> DEV_MEMBER void run_in_lds()
     {
         constexpr u32 most = softmax_registers / sizeof(T) / V;
@@ -169,7 +171,8 @@ template <typename T> struct softmax_row {
             A top = m;
 
             x.load(t, src, (u32)first, n);
-            /* else it would keep a lane mask a vector for all three steps */
+            /* uniform_here() keeps the compiler from holding a lane mask per
+             * vector for all three steps */
             x.each(t, (u32)first, uniform_here(n), [&](A *v, u32) {
                 UNROLL
                 for (u32 i = 0; i < V; i++)

@@ -43,8 +43,8 @@ DEV team make_team(u32 size, u32 rank, u32 first, u32 step)
 }
 
 /*
- * One block in 2^result takes the rows of its neighbours, which leave at once;
- * at most 2^most, and only where enough blocks stay at work.
+ * One block in 2^result takes the rows of its neighbours, which leave at once.
+ * The result is at most `most`, and 0 if too few blocks would remain.
  */
 constexpr u32 log_busy_threads = 20; /* several times as many as a GPU holds */
 
@@ -117,7 +117,8 @@ template <typename A> struct team_scratch {
     A (*slot)[max_groups]; /* two sets of the groups' partial results */
     A *all;                /* max_block values, for teams that are not packed */
 
-    /* else clang -O0 makes a constant of addresses of LDS, which have none */
+    /* a constructor, because clang -O0 would make a constant of LDS addresses,
+     * which is impossible */
     DEV_MEMBER team_scratch(A (*s)[max_groups], A *a) : slot(s), all(a)
     {
     }

@@ -19,7 +19,8 @@ enum {
     MERGE_THREADS = 256
 };
 
-/* Items below `item` in items[0, n), or up to it. */
+/* The number of items in items[0, n) that are less than `item`, or with up_to
+ * less or equal. */
 template <bool up_to, typename Item>
 DEV u32 rank_of(const Item &item, const Item *items, u32 n)
 {
@@ -109,9 +110,9 @@ DEV u32 split_merge(const Item *a, u32 na, const Item *b, u32 nb, u32 n)
 }
 
 /*
- * MERGED items of a row, from `first` on, where runs of `run` items are merged
- * in pairs: to `out`, or, where dst is given, their columns there. In blocks of
- * MERGE_THREADS.
+ * Merges pairs of runs of `run` items: makes MERGED items of a row, from
+ * `first` on. Stores the items to `out`, or their columns to dst if it is not
+ * null. Blocks have MERGE_THREADS threads.
  */
 template <typename Item>
 DEV void merge_runs(const Item *in, Item *out, u32 *dst, u32 ncols, u32 run,

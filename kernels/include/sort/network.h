@@ -14,7 +14,7 @@
 
 #include "sort/item.h"
 
-/* The smaller of mine and other for the lower place, else the larger. */
+/* The smaller of mine and other if `lower`, else the larger. */
 template <typename Item>
 DEV Item keep(const Item &mine, const Item &other, bool lower)
 {
@@ -179,8 +179,8 @@ template <typename Item> DEV void keep_barriers(u32 n_threads)
 }
 
 /*
- * The items of each n_threads threads, a power of two. lds is for more than 32
- * of them.
+ * Sorts the items of each group of n_threads threads, a power of two. With more
+ * than 32 threads it needs lds.
  */
 template <typename Item, u32 each>
 DEV void sort_items(Item (&items)[each], u32 n_threads, u32 *lds)

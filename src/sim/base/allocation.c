@@ -29,7 +29,7 @@ enum {
     OPEN_STEP = 64 << 20
 };
 
-/* Address space is cheap; where it is limited (ulimit -v) less will do. */
+/* Sizes of address space to try, largest first; ulimit -v may limit it. */
 static const uint64_t arena_sizes[] = {256ull << 30, 64ull << 30, 16ull << 30,
                                        4ull << 30};
 
@@ -159,7 +159,8 @@ static void release_record(struct record *r)
     free(r);
 }
 
-/* Releases what nobody can hold any more. With the lock held. */
+/* Frees retired memory that no reader can still use. The caller holds the lock.
+ */
 static void release_retired(void)
 {
     if (atomic_load(&mem.pins) != 0)
@@ -180,7 +181,7 @@ static void retire(struct table *table, struct record *record)
     struct retired *it = malloc(sizeof(*it));
 
     if (!it)
-        return; /* out of memory: leak rather than pull it from a reader */
+        return; /* no memory: leak it, because a reader may still use it */
     *it = (struct retired){mem.retired, table, record};
     mem.retired = it;
 }
@@ -372,7 +373,7 @@ static struct sim_alloc *publish(struct record *r)
     return &r->alloc;
 }
 
-/* Address space, its last page without access; NULL if there is none. */
+/* Maps address space whose last page is inaccessible; NULL on failure. */
 static uint8_t *map_host(uint64_t extent, uint64_t align, uint64_t at)
 {
     uint64_t more = at || align <= PAGE ? 0 : align;
@@ -511,8 +512,8 @@ out:
     return ok;
 }
 
-/* Memory that somebody else made, where no allocation is. With the lock
- * held. */
+/* Enters memory of another owner at an address without an allocation. The
+ * caller holds the lock. */
 static struct sim_alloc *publish_foreign(int device, uint64_t base, void *bytes,
                                          uint64_t size, enum sim_mem_kind kind)
 {
@@ -590,8 +591,8 @@ static void discard_pages(const struct record *r)
                   (off_t)(to - from));
 }
 
-/* The same for memory outside the arena. While a kernel runs it may not be
- * taken from under it. */
+/* The same for memory outside the arena, which a running kernel may still use.
+ */
 static void discard_host_pages(const struct record *r)
 {
     madvise(r->alloc.bytes, r->extent, MADV_DONTNEED);

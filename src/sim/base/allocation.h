@@ -32,8 +32,8 @@ enum sim_mem_kind {
 
 struct sim_alloc {
     uint64_t base;  /* address that kernels use */
-    uint64_t size;  /* bytes asked for: the limit that accesses are held to */
-    uint8_t *bytes; /* the same bytes, readable and writable here */
+    uint64_t size;  /* requested bytes: accesses beyond are faults */
+    uint8_t *bytes; /* the same bytes, readable and writable by the host */
     /* One bit per byte, set once written; NULL if not tracked (host memory). */
     uint8_t *written;
     enum sim_mem_kind kind;
@@ -41,13 +41,13 @@ struct sim_alloc {
     bool freed;        /* kept only to name a use after free */
     bool readonly;     /* kernels may not write (code, constants) */
     bool fine_grained; /* coherent with the host while a kernel runs */
-    bool shared; /* maps memory that others may map, too (reservation.c) */
-    /* A bit for each device that may not: memory is mapped (reservation.h), or
-     * another device's. */
+    bool shared; /* maps memory that may be mapped elsewhere (reservation.c) */
+    /* A bit for each device that must not read, or write, because of how the
+     * memory is mapped (reservation.h) or because it is another device's. */
     uint64_t no_read, no_write;
     uint64_t serial; /* 1, 2, 3... in order of allocation, for messages */
-    uint32_t origin, flags; /* the front door's: what made it, and how */
-    bool sync_memops;       /* its as well: asked for, and true anyway */
+    uint32_t origin, flags; /* for hip/: the call that made it, and its flags */
+    bool sync_memops;       /* for hip/: the attribute as the program set it */
     /* Raised whenever the host rewrites the bytes of executable memory. */
     uint32_t code_generation;
     /* Decoded instructions, which isa/ owns, and how it frees them. */
@@ -81,9 +81,9 @@ bool sim_mem_alloc_parts(int device, const struct sim_mem_part *parts, size_t n,
 struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size);
 
 /*
- * Allocates `size` bytes of a kind that host and kernels reach at one address,
- * with whatever alignment, or at the address `at` if it is not 0 and nothing
- * is there. NULL if that fails, or when the device's memory is used up.
+ * Allocates `size` bytes of a kind that host and kernels access at the same
+ * address, aligned to `align`. If `at` is not 0, the memory is at this address,
+ * which must be free. NULL on failure, or if the device's memory is used up.
  */
 struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
                               uint64_t at, enum sim_mem_kind kind);
@@ -95,15 +95,15 @@ struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
 struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size);
 
 /*
- * Memory that somebody else made, at the address `base`: its bytes are at
- * `bytes` here. It does not count as the device's; sim_mem_free() forgets it
- * and leaves the bytes alone.
+ * Enters memory of another owner at the address `base`; its bytes are at
+ * `bytes` in this process. It does not count as the device's memory.
+ * sim_mem_free() removes the entry and leaves the bytes alone.
  */
 struct sim_alloc *sim_mem_publish(int device, uint64_t base, void *bytes,
                                   uint64_t size, enum sim_mem_kind kind);
 
-/* Takes `size` bytes of the device's memory that no allocation stands for, or
- * gives them back. False if there is not so much. */
+/* Counts `size` bytes of the device's memory as used, without an allocation, or
+ * as free again. False if there is less. */
 bool sim_mem_charge(int device, uint64_t size);
 void sim_mem_discharge(int device, uint64_t size);
 
@@ -134,8 +134,8 @@ struct sim_alloc *sim_mem_find_above(uint64_t addr);
 void sim_mem_pin(void);
 void sim_mem_unpin(void);
 
-/* Where another process finds a live allocation of device memory: a descriptor
- * of this process, and the place in it. False if it is none, or mapped. */
+/* How another process can map a live allocation of device memory: a file
+ * descriptor of this process, and an offset. False for other memory. */
 bool sim_mem_shared_file(uint64_t base, int *fd, uint64_t *offset);
 
 /* Bytes in use and in total of one device. */

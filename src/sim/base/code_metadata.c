@@ -190,7 +190,7 @@ static enum sim_load_status read_kernels(struct loader *l,
         return sim_load_fail(l, SIM_LOAD_NO_MEMORY,
                              "no memory for the kernels");
     for (i = 0; i < list->via.array.size; i++) {
-        o->nkernels++; /* counted first: what it holds is freed on failure */
+        o->nkernels++; /* counted first, so that a failure frees it, too */
         status = read_kernel(l, &o->kernels[i], &list->via.array.ptr[i]);
         if (status != SIM_LOAD_OK)
             return status;

@@ -1,4 +1,4 @@
-/* config.c - the switches that the environment sets */
+/* config.c - the settings from environment variables KPK_SIM_* */
 #include "config.h"
 
 #include <pthread.h>

@@ -34,7 +34,7 @@ struct sim_config {
     bool stats, uninit, races, trace, trace_waits, dropped;
     unsigned barriers;
     bool large_bar; /* the host reaches device memory; set before any is made */
-    bool bounds, print_bounds; /* count what bounds need; print them */
+    bool bounds, print_bounds; /* count work for bounds; print bounds */
     uint64_t max_insns, slice;
     uint64_t weak;       /* a seed; 1: operations complete at once */
     unsigned weak_parts; /* bits of enum weak_part */

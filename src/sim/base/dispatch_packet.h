@@ -12,7 +12,7 @@ enum { SIM_GWS_RESOURCES = 64 };
 struct sim_gws {
     struct sim_gws_resource {
         int32_t counter;
-        bool flag; /* turns when a barrier is complete */
+        bool flag; /* flips when a barrier is complete */
     } resource[SIM_GWS_RESOURCES];
 };
 
@@ -27,8 +27,8 @@ struct sim_dispatch {
     uint16_t block[3];       /* work-items */
     uint32_t lds_nbytes;     /* static and dynamic */
     uint32_t scratch_nbytes; /* per work-item */
-    struct sim_gws *gws;     /* NULL where the queue has none */
-    uint32_t max_waves;      /* most waves under way at once; 0: no limit */
+    struct sim_gws *gws;     /* NULL if the queue has none */
+    uint32_t max_waves;      /* the most waves at once; 0: no limit */
 };
 
 #endif

@@ -37,7 +37,7 @@ const uint8_t *sim_load_at_file(const struct loader *l, uint64_t offset,
 /* The loaded bytes of [vaddr, vaddr + n); NULL if not all in one segment. */
 uint8_t *sim_load_at_image(const struct loader *l, uint64_t vaddr, uint64_t n);
 
-/* Where a virtual address of the file lies in device memory. */
+/* The device address of a virtual address of the file. */
 uint64_t sim_load_address(const struct loader *l, uint64_t vaddr);
 
 #endif

@@ -2,10 +2,11 @@
  * order
  *
  * A byte has five marks: for the last group that wrote it, for two readers and
- * for two groups that updated it by atomics. A mark has its group's clock. The
- * group's lists of releases say at which time, of one clock of all groups, a
- * flag has told of what came before a clock of its own. The bytes of a dword
- * share their marks until an access touches a part of a dword in their page.
+ * for two groups that updated it by atomics. A mark has the clock of its group
+ * at the access. A group's lists of releases say which accesses, by the group's
+ * clock, are released by flags written from which time on; all groups share
+ * this time. The bytes of a dword share their marks until an access touches a
+ * part of a dword in their page.
  */
 #include "group_races.h"
 
@@ -28,7 +29,8 @@ struct page {
     uint64_t flag_times[PAGE_NBYTES / 4]; /* of each dword */
 };
 
-/* From `time` on a flag tells of accesses before `clock`. Both ascend. */
+/* A flag written at `time` or later releases accesses before `clock`. Both
+ * ascend. */
 struct release {
     uint64_t time;
     uint32_t clock;
@@ -39,7 +41,7 @@ struct releases {
     uint32_t n, room;
 };
 
-/* Which releases tell of an access. */
+/* Kinds of accesses, which are released separately. */
 enum { OF_ATOMICS, OF_LOADS, OF_STORES, NRELEASES };
 
 struct group_order {

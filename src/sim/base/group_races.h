@@ -25,15 +25,15 @@ struct races;
 
 enum race_access { RACE_READ, RACE_WRITE, RACE_ATOMIC };
 
-/* What a race lacks. */
+/* What is missing between the two accesses of a race. */
 enum race_lack {
-    LACKS_FLAG,        /* no flag of one is read by the other */
-    LACKS_WAIT,        /* the flag may be written before the other access */
-    LACKS_WRITE_BACK,  /* the flag may be seen before the other's store */
-    LACKS_INVALIDATION /* what this group reads may be from before the flag */
+    LACKS_FLAG,        /* neither group reads a flag of the other */
+    LACKS_WAIT,        /* the flag may be written before the earlier access */
+    LACKS_WRITE_BACK,  /* the flag may be visible before the earlier store */
+    LACKS_INVALIDATION /* this group may read values from before the flag */
 };
 
-/* The other access of a race. */
+/* The earlier access of a race. */
 struct race {
     uint64_t at;
     uint64_t group;
@@ -66,7 +66,7 @@ uint64_t sim_races_flag_time(struct races *r, uint64_t at, unsigned n);
 /* A group has read a flag that was written at this time. */
 void sim_races_see(struct races *r, uint64_t group, uint64_t time);
 
-/* A group drops its compute unit's cache, or what lies behind that one. */
+/* A group invalidates its compute unit's cache, or the caches behind it. */
 void sim_races_drop(struct races *r, uint64_t group, bool l0, bool l1);
 
 /* A group meets all others at a barrier of the grid. */

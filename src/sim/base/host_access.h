@@ -1,7 +1,7 @@
-/* host_access.h - the bytes that the host reads and writes
+/* host_access.h - the host's access to device memory
  *
- * Copies and fills of the host go to device memory by an address of their own,
- * and keep the record of the bytes that were ever written.
+ * Copies and fills by the host access device memory at its host address, and
+ * record the bytes that they write.
  */
 #ifndef SIM_BASE_HOST_ACCESS_H
 #define SIM_BASE_HOST_ACCESS_H
@@ -9,16 +9,15 @@
 #include "allocation.h"
 
 /*
- * The interpreter's view of [addr, addr + n) for a host-side copy: NULL if the
- * range is not inside one live allocation, or inside mappings of virtual memory
- * that adjoin. sim_mem_mark_written() after a write keeps the "never written"
- * bits right.
+ * The host address of [addr, addr + n) for a copy by the host. NULL unless the
+ * range lies in one live allocation or in adjacent mappings of virtual memory.
+ * After a write, sim_mem_mark_written() clears the "never written" bits.
  */
 uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n);
 void sim_mem_mark_written(uint64_t addr, uint64_t n);
 
-/* With a large BAR: takes what the host touched of [addr, addr + n) by itself
- * as written, in whole pages. */
+/* With a large BAR: marks those pages of [addr, addr + n) as written that the
+ * program itself has touched. */
 void sim_mem_note_host(const struct sim_alloc *a, uint64_t addr, uint64_t n);
 
 /* Marks a whole allocation as never written, before its next use. */

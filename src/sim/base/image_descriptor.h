@@ -42,13 +42,13 @@ struct sim_sampler {
     bool unnormalised; /* coordinates count texels */
     uint8_t compare;   /* image_sample_c: 0 never, < = <= > != >= always */
     uint8_t reduction; /* 0 the weighted sum, 1 minimum, 2 maximum */
-    bool truncates;    /* nearest: toward zero where it would round */
+    bool truncates;    /* nearest: truncates coordinates, does not round */
     bool no_cube_wrap; /* a cube's faces end at their edges */
-    bool keeps_srgb;   /* sRGB texels are not made linear */
-    bool forces_srgb;  /* UNORM texels are */
+    bool keeps_srgb;   /* sRGB texels are not converted to linear */
+    bool forces_srgb;  /* UNORM texels are converted like sRGB texels */
     uint8_t aniso;     /* anisotropy; ignored by filters */
     uint32_t min_lod, max_lod; /* in 256ths of a level */
-    int32_t lod_bias;          /* the same */
+    int32_t lod_bias;          /* in 256ths of a level */
     enum sim_border border;
 };
 

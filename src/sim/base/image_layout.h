@@ -1,4 +1,4 @@
-/* image_layout.h - an image, and where its texels lie */
+/* image_layout.h - an image and the addresses of its texels */
 #ifndef SIM_BASE_IMAGE_LAYOUT_H
 #define SIM_BASE_IMAGE_LAYOUT_H
 
@@ -43,11 +43,11 @@ struct sim_image {
     uint32_t depth;
     uint32_t first_layer;
     uint32_t nlevels;                 /* levels in memory, 1 or more */
-    uint32_t first_level, last_level; /* range in reach */
+    uint32_t first_level, last_level; /* range that instructions can access */
     /*
-     * Texels from one row of level 0 to the next. 0: sim_image_layout()'s own.
-     * Descriptors have a field for it in images of one level: on gfx9 always,
-     * from gfx10.3 on of 1D, 2D, and of no others.
+     * Texels from one row of level 0 to the next; 0: chosen by
+     * sim_image_layout(). For images of one level descriptors have a field for
+     * the pitch: on gfx9 of every type, from gfx10.3 on of 1D and 2D images.
      */
     uint32_t pitch;
     uint32_t min_lod; /* in 256ths of a level */
@@ -77,7 +77,7 @@ static inline bool sim_image_is_1d(enum sim_image_type type)
  */
 struct sim_image_level {
     uint64_t offset;
-    uint32_t width, height, depth; /* depth: 1 but of 3D */
+    uint32_t width, height, depth; /* depth: 1 except in 3D */
     uint32_t pitch;                /* texels */
 };
 

@@ -22,9 +22,9 @@ enum sim_fault_kind {
     SIM_FAULT_TRAP,         /* s_trap, e.g. __builtin_trap or assert */
     SIM_FAULT_UNWAITED,     /* a register whose load was not waited for */
     SIM_FAULT_STALE,        /* a load that misses a store; a warning alone */
-    SIM_FAULT_DROPPED,      /* the card does nothing, where asked to say so */
-    SIM_FAULT_DESCRIPTOR    /* an image's or a sampler's: makes no sense, or is
-                               not simulated */
+    SIM_FAULT_DROPPED,      /* the card ignores it; reported only on request */
+    SIM_FAULT_DESCRIPTOR    /* an image's or a sampler's descriptor is invalid,
+                               or not simulated */
 };
 
 struct sim_fault {

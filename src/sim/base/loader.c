@@ -138,7 +138,7 @@ static enum sim_load_status check_target(struct loader *l)
         return sim_load_fail(
             l, SIM_LOAD_WRONG_TARGET,
             "the code is for an unknown processor (MACH 0x%02x)", mach);
-    if (abi == ABI_V3) { /* a clear bit says off, there is no "any" */
+    if (abi == ABI_V3) { /* a clear bit means off; there is no "any" */
         xnack = flags & 0x100 ? SIM_FEATURE_ON : SIM_FEATURE_OFF;
         sramecc = flags & 0x200 ? SIM_FEATURE_ON : SIM_FEATURE_OFF;
         if (t && !t->has_xnack)
@@ -227,7 +227,8 @@ struct dynamic {
     uint64_t hash, gnu_hash, rela, nrela, jmprel, njmprel;
 };
 
-/* Counts symbols the GNU way: the last chain ends at the last symbol. */
+/* Counts symbols by the GNU hash table, whose last chain ends at the last
+ * symbol. */
 static bool count_gnu_hash(const struct loader *l, uint64_t at, uint64_t *n)
 {
     uint32_t head[4], bucket, last = 0, entry, i;

@@ -29,8 +29,8 @@ static const struct sim_alloc *look(const struct sim_pageable *list,
     return NULL;
 }
 
-/* "FROM-TO MAY ...", in hexadecimal; MAY begins with "rw" where both may be.
- * False if it is none, or if it cannot be read. */
+/* Parses "FROM-TO ACCESS ...", in hexadecimal, of /proc/self/maps. False if the
+ * line has another form or the memory is not readable. */
 static bool read_mapping(const char *line, struct sim_alloc *out)
 {
     unsigned long long from, to;
@@ -86,12 +86,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (old->sa_flags & SA_SIGINFO)
         old->sa_sigaction(number, info, context);
     else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)
-        (void)sigaction(number, old, NULL); /* it comes again, and kills */
+        (void)sigaction(number, old, NULL); /* the signal repeats and kills */
     else
         old->sa_handler(number);
 }
 
-/* Programs that set handlers of their own do so at any time. */
+/* Installs the handlers again, because a program may set its own at any time.
+ */
 static void take_signals(void)
 {
     struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK},

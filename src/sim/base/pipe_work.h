@@ -24,7 +24,7 @@ enum sim_rate {
         SIM_NRATES
 };
 
-/* Dies that groups are dealt to in turn, on the card that has the most. */
+/* Dies of the card that has the most; groups are assigned to dies in turn. */
 enum { SIM_DIES = 8 };
 
 struct sim_work {
@@ -41,23 +41,23 @@ struct sim_work {
     /* Vector memory: pieces of cache lines that each instruction touches. */
     uint64_t vmem_insns, segments64, segments128, scratch_bytes;
     /* Atomics on memory: an instruction makes a request for each 64 bytes that
-     * it touches. atomic_hottest: turns of the piece that has the most. */
+     * it touches. atomic_hottest: turns of the most contended piece. */
     uint64_t atomic_lanes, atomic_requests, atomic_hottest;
-    /* Different bytes of memory, and the different aligned pieces that they
-     * lie in: the least to move, if caches hold everything that is used again.
+    /* Distinct bytes of memory, and the distinct aligned segments that contain
+     * them: the least traffic, if caches hold everything that is used again.
      */
     uint64_t read_bytes, read_segments64, read_segments128;
     uint64_t written_bytes, written_segments32, written_segments128;
-    uint64_t untracked; /* accesses that found no room to be noted */
-    /* Bytes that loads ask for in whole segments of 64, and how many times
+    uint64_t untracked; /* accesses not recorded for lack of room */
+    /* Bytes of loads, in whole segments of 64, and the number of times that
      * waves wait for memory, one latency each. */
     uint64_t load_bytes, load_waits;
-    /* Groups that touch memory by vector instructions, and the segments of 64
-     * that they touch, by the die of SIM_DIES that each group is dealt to. */
+    /* Groups that access memory by vector instructions, and for each die the
+     * segments of 64 bytes that its groups touch. */
     uint64_t working_groups, die_segments[SIM_DIES];
     uint32_t wave_size, waves_per_group, groups_share_cus;
-    uint32_t waves_by_registers; /* a SIMD's registers leave room for so many */
-    uint32_t groups_by_lds; /* and LDS for so many, of a CU or two that share */
+    uint32_t waves_by_registers; /* waves that fit a SIMD's registers */
+    uint32_t groups_by_lds;      /* groups that fit the LDS of a CU, or WGP */
 };
 
 #endif

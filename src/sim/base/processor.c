@@ -93,7 +93,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Where no file beside this library says otherwise. */
+/* The default, unless a file beside this library has another list. */
 static const char default_devices[] = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -346,7 +346,8 @@ static bool is_simulated(const char *text, size_t n)
     return parse_target_id(text, n, &id) && sim_target_by_name(id.processor);
 }
 
-/* Devices of a list; those that are not simulated are an error if asked for. */
+/* Adds the devices of a list. Devices that are not simulated are an error if
+ * the user asked for them. */
 static void add_devices(const char *list, bool asked)
 {
     while (*list) {

@@ -19,7 +19,7 @@ enum sim_feature { SIM_FEATURE_NONE, SIM_FEATURE_OFF, SIM_FEATURE_ON };
 struct sim_target {
     const char *name;    /* "gfx942" */
     const char *generic; /* "gfx9-4-generic", NULL if none covers it */
-    const char *product; /* what hipDeviceGetName() says */
+    const char *product; /* hipDeviceGetName()'s answer */
     uint8_t mach;        /* EF_AMDGPU_MACH */
     uint8_t major, minor, stepping; /* 9, 4, 2 */
     uint8_t default_wave; /* 64 on gfx9, 32 later: properties' warpSize */
@@ -37,7 +37,7 @@ struct sim_target {
     uint32_t vgpr_granule32, vgpr_granule64; /* allocation granules */
     uint32_t clock_khz, memory_clock_khz, memory_bus_bits;
     uint32_t l2_nbytes;
-    uint64_t memory_nbytes; /* where KPK_SIM_MEMORY is not set */
+    uint64_t memory_nbytes; /* if KPK_SIM_MEMORY is not set */
 };
 
 struct sim_device {

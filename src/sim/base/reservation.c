@@ -122,7 +122,8 @@ int sim_physical_new(uint64_t size)
     return fd;
 }
 
-/* Pages of nobody's, which a kernel that comes late may touch unharmed. */
+/* Maps blank pages, so that a kernel which still runs after the memory was
+ * unmapped does no harm. */
 static void blank(uint8_t *window, uint64_t size)
 {
     (void)mmap(window, size, PROT_READ | PROT_WRITE,

@@ -19,10 +19,11 @@ enum { SIM_VIRTUAL_GRANULE = 4096 };
  */
 uint64_t sim_virtual_reserve(uint64_t size, uint64_t align, uint64_t at);
 
-/* Gives it back. False if it is no reservation of that size, or in use. */
+/* Frees a reservation. False if there is none of this size, or it is in use. */
 bool sim_virtual_release(uint64_t base, uint64_t size);
 
-/* Memory of `size` bytes, all 0; the caller closes it. -1: there is none. */
+/* A file descriptor of `size` bytes of memory, all 0, which the caller closes;
+ * -1 if there is no memory. */
 int sim_physical_new(uint64_t size);
 
 /*

@@ -30,7 +30,7 @@ static double dram_bytes(const struct sim_work *k)
            32. * (double)k->written_segments32;
 }
 
-/* Compute units that can have a part in so few groups. */
+/* Compute units that work on the launch: few groups do not reach all. */
 static double units_used(const struct sim_card *card, const struct sim_stats *s,
                          bool large_grid)
 {
@@ -40,7 +40,8 @@ static double units_used(const struct sim_card *card, const struct sim_stats *s,
                       : least(card->compute_units.value, reach);
 }
 
-/* Its SIMDs: a group with few waves cannot use all of its compute unit's. */
+/* SIMDs that work on the launch: a group of few waves does not reach all SIMDs
+ * of its compute unit. */
 static double simds_used(const struct sim_card *card,
                          const struct sim_target *t, const struct sim_stats *s,
                          bool large_grid)
@@ -51,7 +52,7 @@ static double simds_used(const struct sim_card *card,
     return large_grid ? all : least(cus, (double)s->waves);
 }
 
-/* Registers and LDS leave room for so many waves, of whole groups. */
+/* How many waves of whole groups fit the registers and the LDS. */
 static double waves_per_simd(const struct sim_target *t,
                              const struct sim_work *k)
 {

@@ -11,7 +11,7 @@
 #include "cards.h"
 #include "counters.h"
 
-/* X(name, what reports call it) */
+/* X(name, name in reports) */
 #define SIM_PIPES(X)                                                           \
     X(MATRIX, "matrix pipe")                                                   \
     X(VALU, "vector ALU")                                                      \

@@ -63,7 +63,7 @@ static struct page *page_of(struct touched *t, uint64_t number)
     return NULL;
 }
 
-/* Most bytes are touched again and again: then a look is enough. */
+/* Most bytes have been touched before: a load then replaces the atomic. */
 static void set_bits(_Atomic uint64_t *word, uint64_t bits)
 {
     if ((atomic_load_explicit(word, memory_order_relaxed) & bits) != bits)

@@ -17,7 +17,7 @@ void sim_touched_free(struct touched *t);
 /* Bytes [at, at + n), at least one, are read or written; false: no room. */
 bool sim_touched_note(struct touched *t, uint64_t at, unsigned n, bool write);
 
-/* The 64 bytes around `at` are busy for so many turns of an atomic unit. */
+/* The 64 bytes around `at` take this number of turns of an atomic unit. */
 bool sim_touched_atomic(struct touched *t, uint64_t at, unsigned turns);
 
 /* Sets the counters of different bytes and of the hottest place. */

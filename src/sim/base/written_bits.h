@@ -8,7 +8,7 @@
 uint8_t *sim_written_new(uint64_t size);
 void sim_written_free(uint8_t *bits, uint64_t size);
 
-/* Sets bits [from, from + n), whole words where it can. Any thread. */
+/* Sets bits [from, from + n), by words where possible. Thread-safe. */
 void sim_written_set(uint8_t *bits, uint64_t from, uint64_t n);
 
 #endif

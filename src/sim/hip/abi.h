@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the library exports. */
+/* Marks an exported function. */
 #define HIP_API __attribute__((visibility("default")))
 
-/* X(number, name, phrase); where numbers repeat the first row names them. */
+/* X(number, name, phrase); the first row of a repeated number has its name. */
 #define HIP_ERROR_TABLE(X)                                                     \
     X(0, hipSuccess, "no error")                                               \
     X(1, hipErrorInvalidValue, "invalid argument")                             \

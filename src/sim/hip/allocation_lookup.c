@@ -13,7 +13,8 @@ bool allocation_find(const void *ptr, struct sim_alloc *out)
     const struct sim_alloc *a;
     bool found = false;
 
-    /* First: a worker may be mapping it, and the table has half of it then. */
+    /* A graph's memory first: the table has only half of it while a worker maps
+     * it. */
     if (graph_memory_at(ptr, out))
         return true;
     sim_mem_pin();

@@ -20,7 +20,7 @@ static pid_t owner;
 
 /* ---- static programs ---------------------------------------------------- */
 
-/* By the system call alone: nothing else is sure to work. */
+/* Uses only a system call, because the C library may not work here. */
 static void refuse_static_program(void)
 {
     static const char text[] =

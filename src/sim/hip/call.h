@@ -24,7 +24,7 @@ hipError_t call_leave(hipError_t error);
 #define ENTER() ENTER_WITH(NEED_DEVICE)
 #define LEAVE(error) return call_leave(error)
 
-/* Has the environment read, for what needs the release and nothing else. */
+/* Reads the environment, for callers that only need HIP's release. */
 void call_ready(void);
 
 /* No call does anything from now on. False if none ever did, or in a forked

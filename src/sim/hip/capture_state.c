@@ -170,16 +170,17 @@ hipError_t capture_join(struct queue *q, const struct captured *event)
     return error;
 }
 
-/* ---- what is forbidden -------------------------------------------------- */
+/* ---- calls that captures forbid ------------------------------------------ */
 
-/* A thread's own captures stand in the way, and other threads' global ones. */
+/* Whether a capture forbids the call: one of this thread, or a global one of
+ * another thread. */
 static bool minds_setting(const struct capture *c, const struct thread *t)
 {
     return c->mode != CAPTURE_RELAXED &&
            (c->owner == t || c->mode == CAPTURE_GLOBAL);
 }
 
-/* The same as far as the thread's own mode minds them. */
+/* The same, unless this thread's capture mode is relaxed. */
 static bool minds_unsafe(const struct capture *c, const struct thread *t)
 {
     return t->capture_mode != CAPTURE_RELAXED && minds_setting(c, t) &&

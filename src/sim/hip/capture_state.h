@@ -1,4 +1,4 @@
-/* capture_state.h - the captures that go on, and what they forbid */
+/* capture_state.h - the current captures and the calls that they forbid */
 #ifndef SIM_HIP_CAPTURE_STATE_H
 #define SIM_HIP_CAPTURE_STATE_H
 
@@ -30,7 +30,7 @@ bool capture_is_active(const struct queue *queue);
 
 /* Begins on the origin, with a new number. */
 void capture_start(struct capture *capture);
-/* One stream leaves; all leave, and the recorded graph stays. */
+/* One stream leaves the capture; all leave. The recorded graph remains. */
 void capture_leave(struct queue *queue);
 void capture_dissolve(struct capture *capture);
 /* Makes the nodes the stream's tail, or adds them to it; false: no memory. */

@@ -102,7 +102,7 @@ struct ends {
     struct sim_alloc dst, src;
 };
 
-/* A blocking copy from or to another device waits for that one as well. */
+/* A blocking copy from or to another device waits for that device, too. */
 static void wait_for_owner(const struct sim_alloc *a, const struct queue *q)
 {
     struct device *owner = allocation_owner(a);
@@ -128,7 +128,7 @@ static hipError_t check_ends(void *dst, const void *src,
         return hipErrorInvalidValue;
     if (*kind == hipMemcpyDeviceToDeviceNoCU) /* by a copy engine, or not */
         *kind = hipMemcpyDeviceToDevice;
-    /* HIP 5.2 does not look. */
+    /* HIP 5.2 does not check it. */
     if ((*kind < hipMemcpyHostToHost || *kind > hipMemcpyDefault) &&
         process.release > 5)
         return hipErrorInvalidMemcpyDirection;
@@ -217,8 +217,8 @@ static hipError_t wait_on_queue(struct queue *q, struct op *earlier)
     return op_submit(q, marker);
 }
 
-/* On the default stream of another device, behind what the queue holds by now;
- * what the queue gets from now on comes behind it. */
+/* Submits an operation to the default stream of another device. It follows the
+ * queue's current operations, and the queue's later operations follow it. */
 static hipError_t submit_elsewhere(struct device *device, struct op *op,
                                    struct queue *q)
 {
@@ -334,8 +334,8 @@ hipError_t copy_on(struct queue *q, void *dst, const void *src,
     return error;
 }
 
-/* Has a device's default stream wait for a copy that another does, so that
- * whoever frees its memory does. */
+/* Has a device's default stream wait for another device's copy, so that freeing
+ * the device's memory waits, too. */
 static hipError_t wait_on_device(struct device *device, struct op *op,
                                  const struct queue *q)
 {

@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Takes over the reference to what is shared, unless it fails. */
+/* Takes over the reference to `shared`, unless it fails. */
 hipEvent_t event_new(unsigned flags, struct shared_event *shared)
 {
     hipEvent_t event = calloc(1, sizeof(*event));

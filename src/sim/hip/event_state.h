@@ -15,7 +15,7 @@ struct ihipEvent_t {
     struct shared_event *shared; /* NULL: not shared with processes */
 };
 
-/* Takes over the reference to what is shared, unless it fails. */
+/* Takes over the reference to `shared`, unless it fails. */
 hipEvent_t event_new(unsigned flags, struct shared_event *shared);
 /* An event that takes over the reference. */
 hipError_t event_from_shared(hipEvent_t *out, struct shared_event *s);
@@ -24,8 +24,8 @@ struct shared_event *event_shared(hipEvent_t event);
 
 /* Makes the event stand for an operation: its start or its end. */
 hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start);
-/* The operation that it stands for, with a reference, NULL if it was never
- * recorded. False if the event is unknown. */
+/* Sets *out to the event's operation, with a reference; NULL for an event that
+ * was never recorded. False if the event is unknown. */
 bool event_operation(hipEvent_t event, struct op **out);
 
 /*
@@ -38,7 +38,7 @@ bool event_wait_captured(hipEvent_t event, struct queue *queue,
 /* A record on the queue, and a wait of the queue, outside captures. */
 hipError_t event_record(struct queue *queue, hipEvent_t event);
 hipError_t event_wait(struct queue *queue, hipEvent_t event);
-/* A wait for what was recorded. */
+/* Submits a wait for a recorded operation. */
 hipError_t event_wait_op(struct queue *queue, struct op *recorded);
 /* Whether the event is shared; *error is the outcome of the wait then. */
 bool event_wait_shared(struct queue *queue, hipEvent_t event,

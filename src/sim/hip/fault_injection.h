@@ -4,7 +4,7 @@
 
 #include "abi.h"
 
-/* The error that is to be returned by this call, or hipSuccess. */
+/* The error that this call of `function` must return, or hipSuccess. */
 hipError_t fault_injected(const char *function);
 
 #endif

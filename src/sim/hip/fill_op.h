@@ -13,7 +13,7 @@ struct fill {
     uint32_t element; /* bytes: 1, 2, 4 */
 };
 
-/* Checks it; fill_find() gives the allocation as well. */
+/* Check the arguments; fill_find() also returns the allocation. */
 hipError_t fill_check(const struct fill *fill);
 hipError_t fill_find(const struct fill *fill, struct sim_alloc *a);
 hipError_t fill_on(const struct fill *fill, struct queue *queue, bool wait);

@@ -1,7 +1,7 @@
-/* functions.c - the list of HIP's functions, asked
+/* functions.c - finds HIP's functions by name
  *
- * No question to the dynamic linker, which a static program does not have: the
- * answer is this library's own function, whatever else is in the process. No
+ * The table replaces the dynamic linker, which a static program does not have.
+ * It has this library's own functions, whatever else is in the process. No
  * header declares the functions here, as only their addresses matter.
  */
 #include "functions.h"

@@ -10,8 +10,8 @@ void *function_by_name(const char *name);
 /* The function that profilers know by that number; NULL if none. */
 const char *function_name_of_id(uint32_t id);
 
-/* How a call is refused while streams are captured; functions.def says what
- * each means. */
+/* Whether a call is refused while streams are captured; functions.def explains
+ * the values. */
 enum {
     REFUSES_NOTHING = 0,
     REFUSES_UNSAFE = 1,

@@ -401,7 +401,7 @@ static bool is_in(const hipGraphNode_t *list, size_t n, hipGraphNode_t node)
     return false;
 }
 
-/* Kahn's way: whoever has all dependencies behind it comes next. */
+/* Kahn's algorithm: the next node is one whose dependencies all precede it. */
 hipGraphNode_t *graph_order(hipGraph_t graph)
 {
     hipGraphNode_t *order = calloc(graph->nnodes + 1, sizeof(order[0]));

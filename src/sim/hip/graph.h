@@ -51,7 +51,7 @@ struct kernel_node {
     const void *func; /* the program's pointer */
     struct launch launch;
     uint8_t *bytes; /* the arguments' values, or the packed buffer */
-    void **params;  /* into bytes; NULL where there is a packed buffer */
+    void **params;  /* pointers into `bytes`; NULL with a packed buffer */
     size_t nbytes;
     void *extra[5];
     int attribute; /* last one set, 0: none */
@@ -88,7 +88,7 @@ struct hipGraphNode {
     enum node_type type;
     uint64_t id; /* the same in clones */
     bool enabled;
-    bool captured; /* by the capture that goes on */
+    bool captured; /* by the current capture */
     hipGraphNode_t *deps;
     size_t ndeps;
     union {
@@ -129,7 +129,8 @@ hipError_t graph_add(hipGraph_t graph, enum node_type type,
                      hipGraphNode_t *out);
 void graph_remove(hipGraphNode_t node);
 hipGraphNode_t graph_node_by_id(hipGraph_t graph, uint64_t id);
-/* Every node behind those that it depends on; NULL on a cycle. Free it. */
+/* All nodes, each after its dependencies; NULL on a cycle. The caller frees the
+ * list. */
 hipGraphNode_t *graph_order(hipGraph_t graph);
 
 bool graph_node_add_dep(hipGraphNode_t node, hipGraphNode_t dep);

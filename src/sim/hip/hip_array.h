@@ -37,14 +37,14 @@ struct array {
     struct sim_image image;
     struct sim_image_layout layout;
     unsigned level;          /* the image's level that copies reach */
-    struct array *next;      /* a level's: of the same mipmapped array */
-    hipMipmappedArray_t mip; /* owner of a level; NULL: owns its memory */
+    struct array *next;      /* next level of the same mipmapped array */
+    hipMipmappedArray_t mip; /* a level's owner; NULL: owns its memory */
 };
 
-/* Whether cards have an image of this size; makes it one of that many levels,
- * with its format and its layout on the device. */
+/* Fills in the array's image of nlevels levels: its format and its layout on
+ * the device. False if no card has an image of this size. */
 bool array_shape(struct array *a, unsigned nlevels);
-/* Memory for it, on its device. */
+/* Allocates the array's memory, on its device. */
 hipError_t array_memory_new(struct array *a);
 /* A mipmapped array as one array with every level. */
 struct mipmapped_array {

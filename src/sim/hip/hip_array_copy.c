@@ -18,7 +18,7 @@ static hipError_t refuse(struct queue *q, hipError_t error)
 }
 
 struct side {
-    void *plain; /* a pointer with a pitch, where there is no array */
+    void *plain; /* a pointer with a pitch, if there is no array */
     size_t pitch;
     void *array;
     size_t x, y;
@@ -179,7 +179,8 @@ static size_t rows_at_once(const struct run *r, size_t row)
     return r->rows.nrows - r->offset / row % r->rows.nrows;
 }
 
-/* The next piece of a copy: whole rows, or what both sides have in one. */
+/* The next piece of a copy: whole rows, or a part that lies in one row on both
+ * sides. */
 static struct copy_shape piece(const struct run *to, const struct run *from,
                                size_t n)
 {
@@ -268,7 +269,7 @@ static hipError_t from_row(void *dst, void *a, size_t offset, size_t n,
                : refuse(q, hipErrorInvalidValue);
 }
 
-/* Where a column in bytes and a row are. */
+/* The offset in an array of byte x of row y. */
 static size_t offset_of(const void *a, size_t x, size_t y)
 {
     struct array_rows rows;
@@ -277,8 +278,8 @@ static size_t offset_of(const void *a, size_t x, size_t y)
 }
 
 /*
- * X(name, parameters, call): the array is `a`; the name says which way, and
- * whether the other side is the host's.
+ * X(name, parameters, call): the array is `a`; the name tells the direction,
+ * and whether the other side is host memory.
  */
 /* clang-format off */
 #define BYTES_TABLE(X)                                                                                                          \

@@ -1,4 +1,4 @@
-/* hip_capture.h - streams that record what they are given into a graph */
+/* hip_capture.h - capture of streams: their work is recorded into a graph */
 #ifndef SIM_HIP_CAPTURE_H
 #define SIM_HIP_CAPTURE_H
 

@@ -38,7 +38,7 @@ static hipError_t check_resident(const struct launch *l,
                          : t->compute_units;
 
     if (block == 0 || block > l->function->kernel->max_block)
-        return hipSuccess; /* the launch checks say what is wrong with it */
+        return hipSuccess; /* the checks of the launch find the error */
     if (all >
         units * (uint64_t)occupancy_blocks(l->function, (int)block, l->shared))
         return hipErrorCooperativeLaunchTooLarge;
@@ -166,7 +166,7 @@ static hipError_t free_barrier(struct op *op)
     return hipSuccess;
 }
 
-/* Makes the queue wait for all that the other queues were given before. */
+/* Waits for all earlier work of each part's queue. */
 static hipError_t join_queues(struct part *parts, unsigned n)
 {
     hipError_t error = hipSuccess;

@@ -94,7 +94,7 @@ typedef struct {
     unsigned flags;
 } hipMemcpy3DBatchOp;
 
-/* Bytes of an element: of an array's, else 1. */
+/* The size of an element: of an array's element, else 1. */
 static bool find_element(const hipMemcpy3DOperand *o, size_t *element)
 {
     if (o->type == OPERAND_ARRAY)

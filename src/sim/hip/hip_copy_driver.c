@@ -92,7 +92,7 @@ static bool end_of_box(const struct end *e, const HIP_MEMCPY3D *p, void **array,
     return at != NULL && e->place != NPLACES;
 }
 
-/* The direction, as far as both ends tell theirs. */
+/* The direction, from the kinds of both ends if they are known. */
 static hipMemcpyKind kind_of(enum place to, enum place from)
 {
     const bool to_host = to == HOST, from_host = from == HOST;
@@ -228,7 +228,7 @@ static hipError_t copy_driver(const HIP_MEMCPY3D *p, struct queue *q,
     if (q && p->WidthInBytes && p->Height && p->Depth) {
         error = copy_box_from_driver(p, &box);
         if (error == hipSuccess) {
-            queue_ref(q); /* which copy_3d() gives back */
+            queue_ref(q); /* copy_3d() drops this reference */
             error = copy_3d(&box, q, blocking);
         }
     } else if (q) {

@@ -215,8 +215,8 @@ HIP_API hipError_t hipGetDeviceFlags(unsigned *flags)
     LEAVE(hipSuccess);
 }
 
-/* A work-item's stack and the heap of kernels are kept as they are set; what
- * kernels print goes through the heap. */
+/* The limits of a work-item's stack and of kernels' heap are only stored;
+ * kernels' printf() uses the heap. */
 enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, NLIMITS, LIMIT_RANGE = 3 };
 enum { MAX_STACK = 131056 };
 
@@ -452,7 +452,7 @@ HIP_API hipError_t hipCtxGetApiVersion(hipCtx_t ctx, int *api)
 HIP_API hipError_t hipCtxSynchronize(void)
 {
     ENTER();
-    LEAVE(hipErrorNotSupported); /* as in AMD's, of every release */
+    LEAVE(hipErrorNotSupported); /* as AMD's runtime in every release */
 }
 
 HIP_API hipError_t hipCtxEnablePeerAccess(hipCtx_t peer, unsigned flags)

@@ -1,4 +1,4 @@
-/* hip_error.c - HIP errors by name, the last one, how much is said of them */
+/* hip_error.c - names of HIP errors, the last error, logging of errors */
 #include "hip_error.h"
 
 #include "call.h"

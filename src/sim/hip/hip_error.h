@@ -1,4 +1,4 @@
-/* hip_error.h - how much is said of errors */
+/* hip_error.h - logging of errors */
 #ifndef SIM_HIP_ERROR_H
 #define SIM_HIP_ERROR_H
 

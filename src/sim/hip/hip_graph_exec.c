@@ -343,7 +343,7 @@ HIP_API hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph,
 
 /* ---- a picture ---------------------------------------------------------- */
 
-/* Where a copy leads, as in HtoD. */
+/* Prints a copy's direction, as in HtoD. */
 static void print_copy(FILE *file, const hipMemcpy3DParms *p)
 {
     static const char from[] = {'H', 'H', 'D', 'D', 'D'};

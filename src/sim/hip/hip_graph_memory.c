@@ -24,7 +24,7 @@ struct graph_memory {
     unsigned refs; /* nodes, operations under way, and being mapped */
     uint64_t base, size, reserved;
     struct device *device;
-    bool allocated;    /* as the program sees it, when its calls return */
+    bool allocated;    /* as the program sees it after its calls return */
     bool mapped;       /* accessible on the device */
     bool freed_by;     /* some node frees it */
     bool instantiated; /* in an instantiated graph, one at a time */

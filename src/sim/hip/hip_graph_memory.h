@@ -13,7 +13,8 @@ struct graph_memory *graph_memory_ref(struct graph_memory *m);
 void graph_memory_unref(struct graph_memory *m);
 /* With a reference, the memory that begins there, if no node frees it yet. */
 struct graph_memory *graph_memory_to_free(const void *ptr);
-/* A graph with it becomes instantiated, which it may be once, or no more. */
+/* Claims the memory for an instantiated graph, or releases it. Only one such
+ * graph at a time may have it. */
 bool graph_memory_claim(struct graph_memory *m, bool claim);
 /* Allocates or frees on the queue. */
 hipError_t graph_memory_run(struct graph_memory *m, bool allocates,
@@ -22,7 +23,7 @@ bool graph_memory_is_allocated(const struct graph_memory *m);
 
 /* The memory that holds the address, as an allocation. */
 bool graph_memory_at(const void *ptr, struct sim_alloc *out);
-/* Frees it: on a queue, or at once if that is NULL. */
+/* Frees memory of a graph: on a queue, or at once if `queue` is NULL. */
 hipError_t graph_memory_free(uint64_t base, struct queue *queue);
 void graph_memory_reset(const struct device *device);
 

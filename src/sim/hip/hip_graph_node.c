@@ -22,7 +22,7 @@
 
 #include <stdlib.h>
 
-/* ---- kinds: from what HIP is given to what the node holds --------------- */
+/* ---- kinds: from HIP's parameters to the node's content ------------------ */
 
 static hipError_t set_kernel(hipGraphNode_t node, const hipKernelNodeParams *p)
 {
@@ -199,7 +199,7 @@ static hipError_t set_driver_fill(hipGraphNode_t node,
 
 /* ---- adding ------------------------------------------------------------- */
 
-/* Gives the node out, or takes it back if what it was to hold is wrong. */
+/* Returns the node to the program, or removes it after an error. */
 static hipError_t keep(hipError_t error, hipGraphNode_t node,
                        hipGraphNode_t *out)
 {
@@ -252,7 +252,7 @@ HIP_API hipError_t hipDrvGraphAddMemcpyNode(NEW_NODE, const HIP_MEMCPY3D *p,
                                             hipCtx_t context)
 {
     if (!context)
-        out = NULL; /* which is refused */
+        out = NULL; /* ADD() refuses NULL */
     ADD(NODE_MEMCPY, set_driver_copy(node, p));
 }
 
@@ -367,8 +367,8 @@ HIP_API hipError_t hipGraphAddMemcpyNodeToSymbol(NEW_NODE, const void *symbol,
     ADD(NODE_MEMCPY, set_to_symbol(node, symbol, src, n, offset, kind));
 }
 
-/* The node itself, or its copy in an instantiated graph; NULL if there is none
- * of that type. */
+/* The node itself, or its copy in an instantiated graph; NULL if it does not
+ * exist or has another type. */
 static hipGraphNode_t target(hipGraphExec_t exec, bool in_exec,
                              hipGraphNode_t node, enum node_type type)
 {
@@ -381,7 +381,8 @@ static hipGraphNode_t target(hipGraphExec_t exec, bool in_exec,
                : NULL;
 }
 
-/* ---- nodes of a kind that is told in the parameters --------------------- */
+/* ---- nodes whose kind is a parameter --------------------------------------
+ */
 
 typedef struct {
     int type;
@@ -589,7 +590,7 @@ HIP_API hipError_t hipDrvGraphExecMemsetNodeSetParams(
     LEAVE(keep_change(&before, to, set_driver_fill(to, p)));
 }
 
-/* The new child has to be built as the old one is. */
+/* Whether the new child graph has the same nodes and edges as the old one. */
 static bool same_shape(hipGraph_t a, hipGraph_t b)
 {
     size_t i;
@@ -647,7 +648,7 @@ static void tell_fill(const struct hipGraphNode *node, hipMemsetParams *p)
                            .width = f->width / f->element};
 }
 
-/* X(name, type, what is told, how) */
+/* X(name, node type, type of the answer, code) */
 /* clang-format off */
 #define GETTERS(X)                                                                            \
     X(hipGraphKernelNodeGetParams,     NODE_KERNEL,       hipKernelNodeParams, tell_kernel(node, out)) \

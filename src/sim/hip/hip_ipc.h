@@ -4,8 +4,8 @@
 
 #include "op_queue.h"
 
-/* Gives up what hipMemPoolImportPointer() gave, after the queue's work, or at
- * once if that is NULL. */
+/* Frees an import of hipMemPoolImportPointer(), after the queue's work, or at
+ * once if the queue is NULL. */
 hipError_t ipc_import_free(uint64_t base, struct queue *queue);
 
 #endif

@@ -313,7 +313,7 @@ HIP_API hipError_t hipLinkAddFile(hipLinkState_t state, int type,
     LEAVE(error);
 }
 
-/* The image is the state's, and goes with it. */
+/* The image belongs to the state and is freed with it. */
 HIP_API hipError_t hipLinkComplete(hipLinkState_t state, void **image,
                                    size_t *n)
 {

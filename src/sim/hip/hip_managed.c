@@ -125,7 +125,7 @@ static void tell_devices(int *out, size_t n, uint64_t base, uint64_t size)
     size_t used = 0;
     int device;
 
-    /* The host comes last, as AMD's asks it last. */
+    /* The host comes last in the answer, as in AMD's runtime. */
     for (device = 0; device < process.ndevices && used < n; device++)
         if (over(base, size, ACCESSED_BY, device, 0, 0))
             out[used++] = device;

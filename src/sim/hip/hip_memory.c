@@ -25,8 +25,9 @@ enum { PITCH = 256, DEVICE_INVALID = -2 };
 enum { FINE_GRAINED = 1, SIGNAL_MEMORY = 2 }; /* of hipExtMallocWithFlags */
 enum { REGISTER_COARSE = 8 };                 /* of hipHostRegister */
 
-/* Coherent with the host while kernels run: host memory but where its flags
- * say otherwise, managed memory, and device memory that was asked for so. */
+/* Whether memory is coherent with the host while kernels run. This holds for
+ * host memory unless its flags say otherwise, for managed memory, and for
+ * device memory allocated as fine-grained. */
 static bool is_fine_grained(enum sim_mem_kind kind, unsigned flags)
 {
     if (kind == SIM_MEM_DEVICE)
@@ -214,7 +215,7 @@ HIP_API hipError_t hipMemGetInfo(size_t *free_nbytes, size_t *total_nbytes)
 
 static hipError_t allocate_host(void **ptr, size_t size, unsigned flags)
 {
-    /* Flags that it does not know it does not mind. */
+    /* Unknown flags are ignored. */
     if ((flags & HOST_COHERENT) && (flags & HOST_NON_COHERENT))
         return hipErrorInvalidValue; /* coherent and non-coherent */
     return allocate(ptr, size, SIM_MEM_HOST, BY_HOST_MALLOC, flags);
@@ -231,7 +232,7 @@ HIP_API hipError_t hipHostAlloc(void **ptr, size_t size, unsigned flags)
     enum { PORTABLE = 1, MAPPED = 2, WRITE_COMBINED = 4 };
 
     ENTER();
-    /* Unlike hipHostMalloc() it minds flags that it does not know. */
+    /* Unlike hipHostMalloc() it refuses unknown flags. */
     if (process.release > 5 &&
         (flags & ~(unsigned)(PORTABLE | MAPPED | WRITE_COMBINED)))
         LEAVE(hipErrorInvalidValue);
@@ -464,7 +465,7 @@ static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
     case ATTRIBUTE_RANGE_SIZE:
         if (process.release >= 7)
             *(uint64_t *)data = a.size;
-        else /* as AMD's did before 7.0 */
+        else /* as AMD's runtime before 7.0 */
             *(uint32_t *)data = (uint32_t)a.size;
         return hipSuccess;
     case ATTRIBUTE_MAPPED:

@@ -127,7 +127,7 @@ HIP_API hipError_t hipMipmappedArrayDestroy(hipMipmappedArray_t mip)
 
 /* ---- levels ------------------------------------------------------------- */
 
-/* Half as often as the level says, but not below 1; 0 stays. */
+/* n divided by 2^level, but at least 1; 0 stays 0. */
 static size_t halved(size_t n, unsigned level)
 {
     return n == 0 ? 0 : (n >> level) ? n >> level : 1;

@@ -9,7 +9,7 @@
 struct loaded {
     struct sim_code_object *object;
     struct device *device;
-    int refs; /* the module, and launches that are under way */
+    int refs; /* the module, and unfinished launches */
     hipFunction_t functions;
     struct managed *managed;
     struct module_texture *textures;

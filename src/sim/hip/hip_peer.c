@@ -85,7 +85,8 @@ void peers_map(uint64_t addr, int device)
     let_in(addr, UINT64_MAX, device);
 }
 
-/* All simulated devices reach each other's memory; HIP still wants it said. */
+/* All simulated devices can access each other's memory, once the program has
+ * enabled it as HIP demands. */
 HIP_API hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer)
 {
     ENTER();

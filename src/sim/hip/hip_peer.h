@@ -9,10 +9,10 @@
 /* Keeps other devices out of a new allocation unless AMD's runtime would map
  * it for them. */
 void peers_bar(struct sim_alloc *a);
-/* Lets one device into the allocation at `base`. */
+/* Gives one device access to the allocation at `base`. */
 void peers_let_in(uint64_t base, const struct device *device);
-/* A simulated device's copy or fill reaches this address, which maps the
- * allocation for all devices unless it is that one's own. */
+/* Called when `device` copies or fills memory at this address. If the
+ * allocation belongs to another device, it is then mapped for all devices. */
 void peers_map(uint64_t addr, int device);
 
 #endif

@@ -61,7 +61,7 @@ struct chunk {
                             * NULL: any stream, as the host waited */
     struct queue *waiter;  /* waits for an event of `stream`; may be NULL */
     struct op *freed;      /* until the stream has come to the free */
-    uint64_t times_handed; /* tells a free from those before */
+    uint64_t times_handed; /* tells frees of successive owners apart */
 };
 
 struct ihipMemPoolHandle_t {
@@ -230,8 +230,8 @@ static struct chunk *make_chunk(hipMemPool_t pool, uint64_t size)
         trim(pool, 0);
     if (pool->max_size && pool->used + pool->held + size > pool->max_size)
         return NULL;
-    /* HIP 6 holds the most that the pool ever had against the limit, not what
-     * it has: memory that was given back is not to be had again. */
+    /* HIP 6 compares the pool's highest size so far with the limit, so freed
+     * memory cannot be allocated again. */
     if (process.release == 6 && pool->max_size &&
         pool->attributes[RESERVED_HIGH] + size > pool->max_size)
         return NULL;
@@ -446,7 +446,7 @@ static hipError_t run_free(struct op *op)
     return hipSuccess;
 }
 
-/* Notes a free in the pool before its stream comes to it. */
+/* Records a free in the pool before its stream executes it. */
 static bool note_free(struct free_op *f, struct queue *q)
 {
     struct chunk *c = chunk_at(f->base);
@@ -603,8 +603,8 @@ HIP_API hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool)
     LEAVE(hipSuccess);
 }
 
-/* The same by place and kind of memory: pinned memory on a device is all that
- * there are pools for. */
+/* The device of a place and kind of memory. Pools exist only for pinned memory
+ * on a device. */
 static struct device *pool_place(const hipMemLocation *location, int type)
 {
     enum { PINNED = 1, ON_DEVICE = 1 };

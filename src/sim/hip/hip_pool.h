@@ -11,7 +11,8 @@ void pools_reset(const struct device *device);
  * pools_empty() gives back all freed memory, when memory is short. */
 void pools_trim(const struct device *device);
 void pools_empty(void);
-/* A stream waits for another: it may have what that one frees. */
+/* A stream waits for another one, so it may reuse memory that the other one
+ * frees. */
 void pools_follow(const struct queue *stream, struct queue *waiter);
 /* hipFreeAsync() of the allocation at ptr. */
 hipError_t pool_free_in_order(void *ptr, struct queue *queue);

@@ -1,4 +1,4 @@
-/* hip_properties.h - what a device has, as HIP counts it */
+/* hip_properties.h - a device's properties and attributes in HIP */
 #ifndef SIM_HIP_PROPERTIES_H
 #define SIM_HIP_PROPERTIES_H
 
@@ -9,7 +9,7 @@
 uint32_t device_multiprocessors(const struct sim_target *t);
 /* Most threads resident on one multiprocessor. */
 uint32_t device_resident_threads(const struct sim_target *t);
-/* Whether it has images, and so arrays and textures. */
+/* Whether a device has images, and so arrays and textures. */
 bool device_has_images(const struct device *device);
 /* hipErrorNotSupported if the current device has none. */
 hipError_t device_images_here(void);

@@ -193,7 +193,7 @@ HIP_API void __hipUnregisterFatBinary(void **handle)
     }
     *link = binary->next;
     pthread_mutex_unlock(&lock);
-    /* A kernel of it may still run on a stream nobody waited for. */
+    /* The binary's kernels may still run on a stream. */
     for (i = 0; i < process.ndevices; i++)
         if (binary->loaded[i])
             queues_wait(&process.devices[i]);
@@ -230,7 +230,8 @@ void registered_shutdown(void)
 
 /* ---- looking up --------------------------------------------------------- */
 
-/* Tells the device's code where the binary's managed variables are. */
+/* Stores the addresses of the binary's managed variables in the device's code.
+ */
 static void connect_managed(const struct fat_binary *binary,
                             const struct loaded *loaded)
 {

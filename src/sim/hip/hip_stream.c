@@ -65,7 +65,8 @@ HIP_API hipError_t hipStreamCreateWithPriority(hipStream_t *stream,
     LEAVE(create(stream, flags, priority));
 }
 
-/* Kept, and of no effect: a kernel runs on the cores that there are. */
+/* The mask is stored but has no effect: kernels run on all of the host's cores.
+ */
 HIP_API hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t n,
                                                 const uint32_t *mask)
 {
@@ -303,7 +304,7 @@ HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
         LEAVE(pageable && n && allocation_pages_mapped(ptr, n)
                   ? hipSuccess
                   : hipErrorInvalidValue);
-    /* All of an allocation is attached, or 0 says so. */
+    /* Only whole allocations can be attached; 0 means the whole, too. */
     if (a.kind == SIM_MEM_DEVICE || (n != 0 && n != a.size))
         LEAVE(hipErrorInvalidValue);
     LEAVE(hipSuccess);

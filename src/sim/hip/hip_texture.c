@@ -60,7 +60,7 @@ static bool encode_sampler(const hipTextureDesc *t, bool has_levels,
     return sim_sampler_encode(&s, thread_device()->sim->target, words, why);
 }
 
-/* ---- what is read ------------------------------------------------------- */
+/* ---- the memory behind a texture ----------------------------------------- */
 
 static bool encode_image(const struct sim_image *image,
                          uint32_t object[IMAGE_OBJECT_WORDS])
@@ -240,7 +240,7 @@ static hipError_t read_resource(const hipResourceDesc *d,
     }
 }
 
-/* Memory that kernels read, with the object in it. */
+/* Allocates memory that kernels read, and stores the object in it. */
 static void *new_object(const void *bytes, size_t nbytes, enum handle_kind kind)
 {
     struct sim_alloc *a =
@@ -337,7 +337,7 @@ texture_find(const void *out, hipTextureObject_t object, hipError_t *error)
     return *error == hipSuccess ? object : NULL;
 }
 
-/* X(function, what it gives, field of the object) */
+/* X(function, type of the answer, field of the object) */
 #define QUESTION_TABLE(X)                                                      \
     X(hipGetTextureObjectResourceDesc, hipResourceDesc, resource)              \
     X(hipGetTextureObjectTextureDesc, hipTextureDesc, texture)                 \

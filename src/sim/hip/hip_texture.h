@@ -82,9 +82,9 @@ hipError_t texture_create(hipTextureObject_t *out,
                           const hipTextureDesc *texture,
                           const hipResourceViewDesc *view);
 hipError_t texture_destroy(hipTextureObject_t object);
-/* The same where nothing can read it any more; there may be none. */
+/* Destroys an object that no kernel can read any more; 0 does nothing. */
 void texture_forget(hipTextureObject_t object);
-/* The object, if there is one; else *error says why not. */
+/* The object; NULL with *error set if there is none. */
 const struct texture_object *
 texture_find(const void *out, hipTextureObject_t object, hipError_t *error);
 

@@ -187,7 +187,7 @@ HIP_API hipError_t hipTexObjectDestroy(hipTextureObject_t object)
     LEAVE(texture_destroy(object));
 }
 
-/* X(function, how it is given) */
+/* X(function, function that converts the answer) */
 #define QUESTION_TABLE(X)                                                      \
     X(hipTexObjectGetResourceDesc, put_resource)                               \
     X(hipTexObjectGetTextureDesc, put_texture)                                 \

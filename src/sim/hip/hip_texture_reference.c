@@ -133,7 +133,7 @@ static hipError_t bind_array(textureReference *r, uint64_t address,
 
 /* ---- the program's own -------------------------------------------------- */
 
-/* Where kernels have the copy. */
+/* The device address of the reference's copy. */
 static hipError_t find_copy(const textureReference *r, uint64_t *address)
 {
     uint64_t size;
@@ -414,7 +414,7 @@ HIP_API hipError_t hipTexRefSetAddress2D(textureReference *r,
 
 /* ---- a reference's resource --------------------------------------------- */
 
-/* X(function, type, what it gives, whether the resource `d` has it) */
+/* X(function, type, answer, whether the resource `d` has it) */
 /* clang-format off */
 #define BOUND_TABLE(X)                                                                                 \
     X(hipTexRefGetArray,          hipArray_t,          d->res.array.array,   d->resType == RESOURCE_ARRAY)     \

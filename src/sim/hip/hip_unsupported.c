@@ -17,7 +17,8 @@
 #define WORKS(...)
 #include "functions.def"
 
-/* Bad arguments have their own error; good ones hipErrorNotSupported. */
+/* Invalid arguments have their own error; valid ones give hipErrorNotSupported.
+ */
 static hipError_t no_semaphores(const void *semaphores, const void *params,
                                 hipStream_t stream)
 {

@@ -1,7 +1,7 @@
 /* hip_user_object.c - objects of the program that live as long as graphs
  *
- * A user object is destroyed with its last reference; graphs, their clones and
- * instantiated ones hold references of their own.
+ * A user object is destroyed with its last reference. Graphs, clones of graphs
+ * and instantiated graphs each hold references.
  */
 #include "hip_user_object.h"
 

@@ -14,9 +14,9 @@ struct user_held;
 /* Holds n references, the caller's or new ones; false: no memory. */
 bool user_object_hold(struct user_held **list, hipUserObject_t object,
                       unsigned n, bool takes_over);
-/* Holds what another graph holds. */
+/* Adds references to all objects that another graph holds. */
 bool user_object_hold_as(struct user_held **list, const struct user_held *from);
-/* Gives n references back, or none if the list has fewer. */
+/* Drops n references, or none if the list has fewer. */
 void user_object_give_back(struct user_held *list, hipUserObject_t object,
                            unsigned n);
 void user_object_let_go(struct user_held **list);

@@ -42,7 +42,7 @@ struct payload {
     uint64_t values[LANES][VALUES];
 };
 
-/* As the device library knows it; all pointers are good on both sides. */
+/* The device library's layout; pointers are valid on host and device. */
 struct buffer {
     struct packet *packets;
     struct payload *payloads;
@@ -96,7 +96,7 @@ static bool new_message(size_t *id)
 
 static bool append(struct message *m, const uint64_t *words, size_t n)
 {
-    /* One word more, always 0: texts without an end stop there. */
+    /* A word more, always 0, ends a text that has no end of its own. */
     uint64_t *grown = realloc(m->words, (m->n + n + 1) * sizeof(*grown));
 
     if (!grown)
@@ -110,7 +110,7 @@ static bool append(struct message *m, const uint64_t *words, size_t n)
 
 /* ---- services ----------------------------------------------------------- */
 
-/* Word 0 says where to, then comes the format, then its arguments. */
+/* Word 0 says where to print; the format and its arguments follow. */
 static uint64_t print(const struct message *m)
 {
     enum { TO_STDERR = 1 };
@@ -147,8 +147,8 @@ static void serve_message(uint64_t *values)
     memset(m, 0, sizeof(*m));
 }
 
-/* An address is freed; without one so many bytes are allocated: slabs of the
- * kernels' heap, and what is too large for one. */
+/* Frees the address if there is one; else allocates a slab of the kernels'
+ * heap, or a block too large for a slab. */
 static void serve_memory(struct device *device, uint64_t *values)
 {
     struct sim_alloc *a = NULL;

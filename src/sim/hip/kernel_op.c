@@ -33,7 +33,7 @@ enum {
     KEPT_SEGMENTS = 64,
     PACKET_NBYTES = 64,
     QUEUE_NBYTES = 256,
-    STACK_NBYTES = 16384, /* where the compiler could not tell the depth */
+    STACK_NBYTES = 16384, /* if the compiler does not know the depth */
     ABI_V5 = 3
 };
 
@@ -159,9 +159,9 @@ static uint32_t explicit_end(const struct sim_kernel *k)
 }
 
 /*
- * The segment as a launch makes it: as far as the list of arguments goes, which
- * in hand-written kernels may be further than the size that is stated, and
- * padded, since scalar loads are widened on the ground that it is.
+ * The size of a launch's argument segment. It covers the list of arguments,
+ * which in hand-written kernels may exceed the stated size, and is padded,
+ * because compilers widen scalar loads and rely on the padding.
  */
 static uint64_t segment_nbytes(const struct sim_kernel *k)
 {

@@ -1,4 +1,4 @@
-/* kernel_print.c - the texts of kernels, from format and arguments
+/* kernel_print.c - prints the output of kernels' printf()
  *
  * A buffer of texts begins with the number of bytes used and its size. A record
  * begins with a word of control: its size in bytes times 4, plus 2 if the
@@ -109,7 +109,7 @@ static int print_conversion(FILE *to, struct conversion *c,
     case 'n':
         print_take(a);
         return 0;
-    default: /* floats; anything else is no conversion */
+    default: /* floats; other letters are printed as they are */
         if (!c->letter || !strchr("fFeEgGaA", c->letter))
             return fputs(c->text, to) < 0 ? -1 : 0;
         end[0] = c->letter;
@@ -169,7 +169,7 @@ static const char *find_format(const struct sim_code_object *object,
     return NULL;
 }
 
-/* `words` are what follows the control, with a 0 behind them. */
+/* `words` has the record after its control word, and a 0 behind it. */
 static void print_record(uint32_t control, const uint64_t *words, size_t n,
                          const struct sim_code_object *object)
 {

@@ -20,12 +20,12 @@ extern "C" {
  */
 const char *kpkSimLastFault(void);
 
-/* Its kind (enum sim_fault_kind), SIM_FAULT_NONE if there was none. */
+/* The last fault's kind (enum sim_fault_kind), SIM_FAULT_NONE without one. */
 int kpkSimLastFaultKind(void);
 
 /*
  * Forgets the last fault and lets the devices work again, without freeing
- * anything: what a test does between one planted bug and the next.
+ * anything. Tests call it between planted bugs.
  */
 void kpkSimClearFault(void);
 

@@ -1,4 +1,5 @@
-/* launch_report.c - counters and faults of launches, and who asks for them */
+/* launch_report.c - counters and faults of launches, and calls that read them
+ */
 #define _GNU_SOURCE
 #include "launch_report.h"
 

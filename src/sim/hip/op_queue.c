@@ -1,14 +1,14 @@
-/* op_queue.c - operations that run in order, one worker thread a queue
+/* op_queue.c - queues of operations, each with a worker thread
  *
  * An operation starts when the operation before it in its queue and the
  * operations in its list `after` are done. Default streams add their order
- * when an operation is submitted: one on the legacy default stream follows the
- * newest operation of every blocking stream of its device, one on a blocking
- * stream follows the newest of the default stream. An operation only ever waits
- * for earlier ones, so nothing can wait in a circle.
+ * when an operation is submitted: an operation on the legacy default stream
+ * follows the newest operation of every blocking stream of its device, and an
+ * operation on a blocking stream follows the newest one of the default stream.
+ * Operations wait only for earlier ones, so there is no deadlock.
  *
- * A worker starts with the first operation of its queue. Workers that ended
- * are joined by whoever comes by next, at the latest at the end of the process.
+ * A worker thread starts with the first operation of its queue. Ended workers
+ * are joined by the next call, or when the process ends.
  */
 #define _GNU_SOURCE
 #include "op_queue.h"

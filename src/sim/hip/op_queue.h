@@ -34,7 +34,7 @@ struct queue {
     int refs;
     unsigned flags;
     int priority;
-    int sync_policy; /* as hipStreamSetAttribute() was told; 0: not yet */
+    int sync_policy;        /* set by hipStreamSetAttribute(); 0: not set */
     uint32_t cus[CU_WORDS]; /* requested mask of CUs; 0: no mask */
     bool is_null;           /* the legacy default stream */
     bool closed;            /* destroyed: the worker ends when it is empty */
@@ -74,11 +74,11 @@ struct queue *queue_new(struct device *device, unsigned flags, int priority);
 void queue_ref(struct queue *queue);
 void queue_unref(struct queue *queue);
 void queue_close(struct queue *queue);
-/* Waits for all that was submitted so far; the null queue waits for all
- * blocking streams too. Then says what became of the device. */
+/* Waits for all operations submitted so far; on the null queue also for all
+ * blocking streams. Returns the device's error, if any. */
 hipError_t queue_wait(struct queue *queue);
 bool queue_idle(struct queue *queue);
-bool queue_on_worker(void); /* in a callback, for one */
+bool queue_on_worker(void); /* whether this is a worker, as in a callback */
 
 /* Every queue of the device. */
 hipError_t queues_wait(struct device *device);

@@ -1,4 +1,4 @@
-/* process_state.c - what a process has: its devices, its settings, one lock */
+/* process_state.c - state of the process: devices, settings, one lock */
 #include "process_state.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* process_state.h - what a process has: its devices, its settings, one lock */
+/* process_state.h - state of the process: devices, settings, one lock */
 #ifndef SIM_HIP_PROCESS_STATE_H
 #define SIM_HIP_PROCESS_STATE_H
 

@@ -7,13 +7,14 @@
 
 struct shared_event;
 struct shared_event *shared_event_new(void);
-/* From a descriptor of its file, which is taken over; -1 gives NULL. */
+/* Makes an event from its file's descriptor, which it takes over; NULL for -1.
+ */
 struct shared_event *shared_event_of(int fd);
 int shared_event_descriptor(const struct shared_event *s);
 struct shared_event *shared_event_ref(struct shared_event *s);
 void shared_event_unref(struct shared_event *s);
-/* A record's turn; its stream has come to it; the latest; whether it is done.
- */
+/* record() returns the turn of a new record; reach() says that the stream has
+ * executed it; turn() is the latest record's. */
 uint64_t shared_event_record(struct shared_event *s);
 void shared_event_reach(struct shared_event *s, uint64_t turn);
 uint64_t shared_event_turn(const struct shared_event *s);

@@ -19,7 +19,7 @@ struct texel {
     unsigned channels;
 };
 
-/* From each of HIP's three ways to say it; false if there is no such. */
+/* Convert from HIP's three ways to describe a texel; false if it is invalid. */
 bool texel_of_format(int format, unsigned channels, struct texel *out);
 bool texel_of_desc(const hipChannelFormatDesc *desc, struct texel *out);
 bool texel_of_view(int view_format, struct texel *out);

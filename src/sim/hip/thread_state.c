@@ -1,8 +1,8 @@
-/* thread_state.c - what a thread has: its device, its streams, its last error
+/* thread_state.c - state of a thread: device, streams, last error
  *
- * A program linked with -static that loads this library has a second C library
- * in it, whose thread-local variables nobody set up: their addresses are next
- * to 0. LLVM and malloc need theirs as much as this file does.
+ * If a program linked with -static loads this library, the process gets a
+ * second C library whose thread-local variables are not set up: their addresses
+ * are close to 0. LLVM and malloc need such variables, as this file does.
  */
 #include "thread_state.h"
 

@@ -1,5 +1,4 @@
-/* thread_state.h - what a thread has: its device, its streams, its last error
- */
+/* thread_state.h - state of a thread: device, streams, last error */
 #ifndef SIM_HIP_THREAD_STATE_H
 #define SIM_HIP_THREAD_STATE_H
 

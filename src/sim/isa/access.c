@@ -39,7 +39,7 @@ static void outside(struct wave *w, uint64_t addr, unsigned n, enum access how,
     const struct sim_alloc *a = sim_mem_find(addr);
     typedef unsigned long long ull;
 
-    if (a) { /* it starts inside and runs out */
+    if (a) { /* the access begins inside and ends outside */
         sim_fault_raise(w, SIM_FAULT_MEMORY, lane, addr,
                         "%s %u bytes at 0x%llx, of which %llu lie past the end "
                         "of %s #%llu of %llu bytes",
@@ -85,7 +85,7 @@ static void set_written(uint8_t *written, uint64_t bit, unsigned n)
     }
 }
 
-/* What a race lacks, in words. */
+/* A text that says what is missing in a race. */
 static const char *lack_name(const struct wave *w, enum race_lack lack,
                              char text[160])
 {
@@ -155,7 +155,8 @@ static bool check_groups(struct wave *w, const struct sim_alloc *a,
     return false;
 }
 
-/* Memory that this device may not touch: mapped, or of another device. */
+/* Reports memory that this device may not access: mapped for others only, or
+ * another device's. */
 static void barred(struct wave *w, const struct sim_alloc *a, uint64_t addr,
                    unsigned n, enum access how, int lane)
 {
@@ -307,7 +308,8 @@ static unsigned lds_cycles(uint32_t mask, const uint32_t offset[32])
     return worst;
 }
 
-/* The same for 32 lanes whose offsets grow evenly, by whole dwords; else 0. */
+/* The same for 32 lanes whose offsets have a constant stride of whole dwords; 0
+ * for other offsets. */
 static unsigned even_lds_cycles(const uint32_t offset[32])
 {
     const uint32_t by = offset[1] - offset[0], dwords = by / 4 | 32;

@@ -8,8 +8,8 @@
 
 #include "lane_places.h"
 
-/* The allocation that [addr, addr + n) lies in, and where its bytes are; NULL
- * after a fault. What caches hold of them is the caller's to mind. */
+/* The allocation that contains [addr, addr + n), and the address of these bytes
+ * in it; NULL after a fault. The caller handles copies in caches. */
 const struct sim_alloc *sim_global_place(struct wave *w, uint64_t addr,
                                          unsigned n, enum access how, int lane,
                                          uint8_t **bytes);

@@ -36,7 +36,8 @@ static void missed(struct wave *w, const struct wave *ended,
                  ended->index, waiting->index);
 }
 
-/* A named barrier's members may never come: then nobody goes on. */
+/* Raises a fault if no wave can run and one of them waits at a named barrier.
+ */
 static void check_deadlock(struct wave *w)
 {
     const struct group *g = w->group;

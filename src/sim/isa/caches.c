@@ -9,7 +9,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { DIES_MI300X = 8, DIES_GFX125 = 2, STORES_MOST = 256 };
-/* Lines of a CU's cache, an array's, a die's L2. */
+/* Numbers of lines: a CU's cache, a shader array's cache, a die's L2. */
 enum {
     CU_LINES = 256,
     CU_LINES_GFX9 = 128,
@@ -18,7 +18,7 @@ enum {
     NEWEST_LINES = 1 << 20
 };
 
-/* ---- which memory an L2 keeps from others ---- */
+/* ---- memory that an L2 caches incoherently ---- */
 
 /*
  * Rows by the driver's memory types: 1 where an L2 holds lines that others do
@@ -109,8 +109,9 @@ struct cu *sim_caches_cu(struct caches *c, uint64_t group, unsigned wave)
     return &d->cu[cu % DIE_CUS];
 }
 
-/* RDNA's WGP mode, a bit of rsrc1, and tgsplit of gfx90a and its kin. gfx125's
- * WGP has one cache. */
+/* Whether waves of a group run on several CUs: in RDNA's WGP mode, a bit of
+ * rsrc1, and with tgsplit of gfx90a and gfx94x. On gfx125x a WGP has one cache.
+ */
 static bool splits_groups(const struct run *run)
 {
     const unsigned family = sim_family_of(run->target);
@@ -137,7 +138,7 @@ struct caches *sim_caches_new(const struct run *run)
         free(c);
         return NULL;
     }
-    /* gfx12's, which holds nothing today, tells its scopes apart. */
+    /* gfx12's array cache holds nothing, but its scopes are distinguished. */
     c->has_arrays = family & (FAMILY_GFX10 | FAMILY_GFX11 | FAMILY_GFX120);
     c->splits = splits_groups(run);
     /* LLVM lets no wave wait for its stores where its group shares a cache,
@@ -209,7 +210,8 @@ enum cache_level sim_load_level(const struct caches *c, const struct insn *in)
 {
     if (in->reach & REACH_LOAD)
         return in->reach & REACH_SYSTEM ? LEVEL_MEMORY : c->device;
-    /* gfx942's sc0 asks for no more than a group shares. */
+    /* Workgroup scope. On gfx9 only groups on several CUs pass the CU's cache.
+     */
     if (in->reach & REACH_LOAD_GROUP &&
         (c->run->target->major > 9 || c->splits))
         return LEVEL_ARRAY;
@@ -220,7 +222,7 @@ enum cache_level sim_store_level(const struct caches *c, const struct insn *in)
 {
     if (in->reach & REACH_STORE)
         return in->reach & REACH_SYSTEM ? LEVEL_MEMORY : c->device;
-    /* gfx125 counts a store of smaller scope as done where its WGP sees it. */
+    /* On gfx125 a store of smaller scope is done once its WGP sees it. */
     return sim_family_of(c->run->target) == FAMILY_GFX125 ? LEVEL_CU : LEVEL_L2;
 }
 
@@ -255,7 +257,7 @@ static const uint8_t *fetch_l2(struct caches *c, const struct cu *cu,
     return l->bytes;
 }
 
-/* A line by way of a cache above the L2. */
+/* The line's copy in a cache above the L2, filled from the level below. */
 static struct cache_line *fill(struct cache *cache, const uint8_t *below,
                                const struct sim_alloc *a, uint8_t *line)
 {
@@ -356,7 +358,7 @@ static void perform(struct caches *c, struct cu *cu, struct cache_store *s)
     free(s);
 }
 
-/* Performs those that a rule names: `s` is the candidate. */
+/* Performs the stores for which `rule` is true; `s` is the candidate. */
 #define PERFORM_WHERE(c, cu, rule)                                             \
     for (struct cache_store *s = (cu)->oldest, *next; s; s = next) {           \
         next = s->next;                                                        \

@@ -1,17 +1,18 @@
 /* caches.h - what the caches of a card may show to its waves
  *
- * Under KPK_SIM_WEAK. A launch has dies, each with an L2 cache and eight
- * compute units (CUs), each with a cache of its own; gfx10 to gfx1201 have two
- * caches of shader arrays between them, and two CUs share a scalar cache. Where
- * all that touch some memory meet in one L2, the simulator's memory is this L2.
+ * Used under KPK_SIM_WEAK. A launch runs on dies. A die has an L2 cache and
+ * eight compute units (CUs), and a CU has a cache. gfx10 to gfx1201 have two
+ * shader-array caches between the CUs and the L2; two CUs share a scalar cache.
+ * If all CUs that access some memory share one L2, the simulator's memory
+ * serves as this L2.
  *
- * A store is seen by its own CU when it is issued, by others when it is
- * performed: at the latest by a wait, earlier as the seed has it. A line that a
- * cache holds stays until it is invalidated, evicted, or written through this
- * cache. Before bytes change the adversary loads the old ones into caches of
- * others, as a wave there might have done.
+ * A store is visible to its own CU when it is issued, and to others when it is
+ * performed: by a wait at the latest, earlier if the seed says so. A cached
+ * line stays until it is invalidated, evicted, or written through this cache.
+ * Before bytes change, the simulator loads the old bytes into other CUs'
+ * caches, as a wave there might have done.
  *
- * Whoever performs what is late_memory.h's part.
+ * late_memory.h decides when each store is performed.
  */
 #ifndef SIM_ISA_CACHES_H
 #define SIM_ISA_CACHES_H
@@ -19,7 +20,7 @@
 #include "cache_lines.h"
 #include "wave.h"
 
-/* From where a load is answered, to where a store is performed. */
+/* The level from which a load reads, or to which a store is performed. */
 enum cache_level { LEVEL_CU, LEVEL_ARRAY, LEVEL_L2, LEVEL_MEMORY };
 
 enum narrow { NARROW_WRITE_BACK, NARROW_INVALIDATION, NARROW_KINDS };
@@ -49,7 +50,7 @@ struct cu {
     unsigned nwaves;       /* that run on it */
     struct memory_op *ops; /* of its waves, not performed */
     unsigned die, number;
-    /* Its last write-back and invalidation that do not reach the device. */
+    /* The CU's last write-back and invalidation with less than device scope. */
     uint64_t narrow_pc[NARROW_KINDS];
     const char *narrow[NARROW_KINDS];
 };
@@ -68,25 +69,25 @@ struct caches {
     bool has_arrays;
     bool splits;   /* waves of a group are on several CUs */
     bool in_order; /* a CU's waits cover its whole group, see caches.c */
-    enum cache_level device; /* where all CUs meet */
+    enum cache_level device; /* the level that all CUs share */
     uint64_t random, order, turns, waves;
-    /* Of each byte stored in this launch: the newest, and of each dword which
-     * store. */
+    /* For each byte stored in this launch its newest value, and for each dword
+     * the store. */
     struct cache newest, who;
     struct stored *stored;
     uint32_t nstored, most_stored;
 };
 
 struct caches *sim_caches_new(const struct run *run);
-/* Everything is performed and written back. */
+/* Performs all stores and writes all caches back. */
 void sim_caches_free(struct caches *c);
 
-/* A number below n; true once in `of` times. */
+/* A random number below n; true once in `of` times. */
 uint64_t sim_caches_random(struct caches *c, uint64_t n);
 bool sim_caches_chance(struct caches *c, unsigned of);
-/* The seed's own chance: once in 2, 8 or 64 times; never if the seed is 0. */
+/* True with the seed's probability: 1/2, 1/8 or 1/64; never for seed 0. */
 bool sim_caches_step(struct caches *c);
-/* Half of the time, and always if the seed is 0. */
+/* True half of the time; always for seed 0. */
 bool sim_caches_late(struct caches *c);
 
 /* The CU of a wave. */
@@ -95,9 +96,9 @@ struct cu *sim_caches_cu(struct caches *c, uint64_t group, unsigned wave);
 enum cache_level sim_load_level(const struct caches *c, const struct insn *in);
 enum cache_level sim_store_level(const struct caches *c, const struct insn *in);
 
-/* Bytes [at, at + n) of an allocation: as a load of a CU sees them, as a scalar
- * load does, and as a store leaves them, whose wave, instruction, group and
- * level `as` has. */
+/* Reads or writes bytes [at, at + n) of an allocation: by a vector load of a
+ * CU, by a scalar load, and by a store. `as` has the store's wave, instruction,
+ * group and level. */
 void sim_caches_read(struct caches *c, struct cu *cu, const struct sim_alloc *a,
                      uint8_t *at, unsigned n, enum cache_level level,
                      uint8_t *to);
@@ -108,14 +109,16 @@ void sim_caches_write(struct caches *c, struct cu *cu,
                       const struct cache_store *as, const struct sim_alloc *a,
                       uint8_t *at, unsigned n, const uint8_t *from);
 
-/* Before memory itself is read or written for a CU, and after it was written:
- * the CU's stores to it are performed, and caches on its way lack it. */
+/* Called before memory itself is read or written for a CU. open() performs the
+ * CU's stores to these bytes and drops the bytes from its caches. expose(),
+ * called before open() for a write, loads the old bytes into other CUs' caches.
+ */
 void sim_caches_open(struct caches *c, struct cu *cu, uint8_t *at, unsigned n);
 void sim_caches_expose(struct caches *c, const struct cu *cu,
                        const struct sim_alloc *a, uint8_t *at, unsigned n);
 
-/* Performs stores of a CU: an instruction's, a group's, those older than one;
- * one by chance. */
+/* Performs stores of a CU: an instruction's; a group's; all older than `order`;
+ * one at random; all. */
 void sim_caches_complete(struct caches *c, struct cu *cu, uint64_t wave,
                          uint64_t serial);
 void sim_caches_complete_group(struct caches *c, struct cu *cu, uint64_t group);

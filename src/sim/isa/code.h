@@ -19,8 +19,8 @@ struct sim_code {
     /* A slot per dword of code, filled when first reached; [0] as decoded for
      * waves of 64 lanes, [1] for 32. */
     _Atomic(struct insn *) *slot[2];
-    _Atomic(struct block *) *block[2]; /* the same for blocks' beginnings */
-    _Atomic(struct block *) newest;    /* of all blocks */
+    _Atomic(struct block *) *block[2]; /* slots of blocks, by first dword */
+    _Atomic(struct block *) newest;    /* the last decoded block */
     _Atomic uint32_t warned;           /* a bit for each enum sim_fault_kind */
 };
 

@@ -123,7 +123,7 @@ static void cost_valu(struct cost *c, const char *name, enum arch arch)
         times = 1;
     }
     c->valu = (uint8_t)(once * times);
-    /* An instruction that this processor runs at full rate counts as such. */
+    /* Instructions that this processor runs at full rate count as full rate. */
     if (times == 1 && (c->rate == SIM_RATE_HALF || c->rate == SIM_RATE_QUARTER))
         c->rate = SIM_RATE_FULL;
     for (size_t i = 0; arch >= RDNA3 && i < COUNT(one_pass_names); i++)

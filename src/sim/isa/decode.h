@@ -9,10 +9,11 @@
 const struct insn *sim_decode(struct sim_code *code, uint64_t addr,
                               unsigned wave_size);
 
-/* Whether it does something else than to raise a fault. */
+/* False for illegal and unknown instructions, which only raise a fault. */
 bool sim_is_runnable(const struct insn *in);
 
-/* Whether the instruction was decoded from these bytes; up to nbytes count. */
+/* Whether the instruction was decoded from these bytes, of which nbytes exist.
+ */
 bool sim_is_decoded_from(const struct insn *in, const uint8_t *bytes,
                          uint64_t nbytes);
 

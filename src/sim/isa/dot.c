@@ -50,7 +50,7 @@ static inline uint32_t finish_unsigned(int64_t sum, bool clamp)
     return clamp && sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-/* 16-bit parts go where op_sel and op_sel_hi say. */
+/* Arranges the 16-bit halves as op_sel and op_sel_hi say. */
 static inline uint32_t arranged(const struct insn *in, unsigned n, uint32_t raw)
 {
     uint32_t lo = in->op_sel >> n & 1 ? raw >> 16 : raw & 0xffff;

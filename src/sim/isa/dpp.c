@@ -47,7 +47,7 @@ static unsigned source_lane(const struct dpp *dpp, unsigned lane,
         return lane ? lane - 1 : NO_LANE;
     case DPP_WAVE_ROR:
         return (lane - 1) & (nlanes - 1);
-    case DPP_ROW_BCAST: /* last lane of the row, or half, before */
+    case DPP_ROW_BCAST: /* last lane of the row before, or of the first half */
         return n == 15     ? lane > 15 ? (lane & ~15u) - 1 : NO_LANE
                : lane > 31 ? 31
                            : NO_LANE;

@@ -172,7 +172,7 @@ static void run_ds_write_addtid_b32(struct wave *w, const struct insn *in)
     X(ds_read_b64_tr_b8,   ds_load_tr8_b64,   8,  8)                        \
     X(ds_read_b64_tr_b16,  ds_load_tr16_b64,  8,  16)                       \
     X(ds_load_tr16_b128,   ds_load_tr_b128,   16, 16)
-/* X(name, other name, bytes of a value, bytes that an offset counts in) */
+/* X(name, newer name, bytes of a value, bytes per unit of the offset) */
 #define READ2_TABLE(X)                                                      \
     X(ds_read2_b32,        ds_load_2addr_b32,         4, 4)                 \
     X(ds_read2_b64,        ds_load_2addr_b64,         8, 8)                 \
@@ -430,7 +430,7 @@ static uint64_t masked_or(uint64_t old, uint64_t mask, uint64_t bits)
     X(write, b64, 8, sim_atomic_swap64)                            \
     X(min,   f64, 8, sim_atomic_fmin64)                            \
     X(max,   f64, 8, sim_atomic_fmax64)
-/* An exchange is there only in the form that returns. */
+/* Exchanges exist only in the form that returns the old value. */
 #define EXCHANGE_TABLE(X)                                                   \
     X(ds_wrxchg_rtn_b32,       ds_storexchg_rtn_b32, 4)                     \
     X(ds_wrxchg_rtn_b64,       ds_storexchg_rtn_b64, 8)
@@ -524,8 +524,8 @@ static void atomic_src2(struct wave *w, const struct insn *in, unsigned nbytes,
     }
 }
 
-/* A counter for the whole wave, at M0's upper half plus the offset: gives what
- * it was and moves it by the number of active lanes. */
+/* Adds or subtracts the number of active lanes once for the wave, at M0's upper
+ * half plus the offset, and returns the old value. */
 static void count_lanes(struct wave *w, const struct insn *in, int direction)
 {
     uint64_t at = (uint64_t)(w->s[SREG_M0] >> 16) + (uint32_t)in->offset;

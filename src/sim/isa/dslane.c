@@ -53,7 +53,7 @@ static void run_ds_bpermute_fi_b32(struct wave *w, const struct insn *in)
     take(w, in, *tuple_reg(w, &in->op[2], 0), from, w->full);
 }
 
-/* Each lane names the one that it gives to; the highest giver wins. */
+/* Each lane names the lane that it sends to; the highest sender wins. */
 static void run_ds_permute_b32(struct wave *w, const struct insn *in)
 {
     const uint32_t *data = *tuple_reg(w, &in->op[2], 0);

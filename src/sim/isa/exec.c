@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-/* The code that pc lies in; false, with a fault, if it lies in none. */
+/* Finds the code at pc; false, with a fault, if there is none. */
 static bool find_code(struct wave *w)
 {
     const struct sim_alloc *a = sim_mem_find(w->pc);
@@ -207,7 +207,7 @@ static bool runs_blocks(const struct wave *w)
            !w->flight && !w->pending && !w->run->config.trace;
 }
 
-/* The block at pc, which is most often one that came after `last` before. */
+/* The block at pc, usually one that has followed `last` before. */
 static const struct block *next_block(struct wave *w, const struct block *last)
 {
     _Atomic(const struct block *) *link =
@@ -238,7 +238,7 @@ static void count_until(struct wave *w, const struct block *b, struct counts *c)
     }
 }
 
-/* A block as a whole; returns how many instructions it has. */
+/* Runs a whole block; returns the number of its instructions. */
 static unsigned run_block(struct wave *w, const struct block *b,
                           struct counts *c)
 {
@@ -307,7 +307,7 @@ static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
     }
 }
 
-/* The same where a kernel may touch memory that the program gives back. */
+/* The same if a kernel may access memory that the program frees meanwhile. */
 static void run_guarded_slice(struct wave *w, uint64_t quantum,
                               struct counts *c)
 {
@@ -347,8 +347,8 @@ void sim_wave_run(struct wave *w, uint64_t quantum)
                         "the wave has run %llu instructions without coming to "
                         "an end (KPK_SIM_MAX_INSNS)",
                         (unsigned long long)w->ninsns);
-    /* Who reads the clock again and again waits for a time to come: others run
-     * meanwhile, as they would beside it. */
+    /* A wave that reads the clock repeatedly is waiting, so other waves run
+     * meanwhile. */
     if (w->nclocks > WAITS && w->state == WAVE_RUNS)
         w->state = WAVE_YIELDS;
 }

@@ -190,8 +190,8 @@ static void run_global_store_dword_addtid(struct wave *w, const struct insn *in)
     sim_vmem_store(w, &at, &in->op[0], (struct form){4, false, 0});
 }
 
-/* ---- blocks: those of 32 registers whose bits M0 has, from dwords that lie
- * as the registers do ---- */
+/* ---- blocks: up to 32 registers, selected by the bits of M0; the dwords in
+ * memory lie as the registers do ---- */
 
 static void move_block(struct wave *w, struct places *at,
                        const struct operand *block, bool load)

@@ -72,9 +72,10 @@ static inline double f64_of_f16(half_t x)
  * min/max; minimum/maximum (IEEE 754-2019) let every NaN win instead.
  */
 enum nan_rule {
-    NAN_LOSES,     /* MODE.IEEE off: signalling NaNs too lose, and stay */
-    NAN_SNAN_WINS, /* MODE.IEEE on, up to gfx11: comes out quiet */
-    NAN_NUM /* gfx12's min_num, max_num: all lose; two give a quiet one */
+    /* MODE.IEEE off: every NaN loses, and the last of two NaNs is returned */
+    NAN_LOSES,
+    NAN_SNAN_WINS, /* MODE.IEEE on, up to gfx11: signalling NaN wins, quieted */
+    NAN_NUM /* gfx12's min_num, max_num: NaN loses; two give a quiet one */
 };
 
 /*
@@ -392,8 +393,8 @@ double div_scale_slow_f64(double a, double den, double num, bool *vcc);
             (type##_bits(q) & ~SIGN_##type) |                                  \
             ((type##_bits(den) ^ type##_bits(num)) & SIGN_##type));            \
     }                                                                          \
-    /* The scaled one of (den, num) that `a` is; *vcc says whether             \
-     * v_div_fmas has to undo it. */                                           \
+    /* Scales `a`, which is den or num; *vcc says whether v_div_fmas has to    \
+     * undo it. */                                                             \
     static inline real div_scale_##type(real a, real den, real num, bool *vcc) \
     {                                                                          \
         if (!div_is_easy_##type(den, num))                                     \
@@ -411,7 +412,7 @@ double div_fmas_f64(double a, double b, double c, bool unscale);
 /* Part of 2/pi for argument reduction; `part` counts steps of 53 bits. */
 double trig_preop(double x, uint32_t part);
 
-/* One of ten classes per bit, as v_cmp_class numbers them. */
+/* A mask with the bit of the number's class, as v_cmp_class numbers classes. */
 uint32_t fp_class_f16(half_t x);
 uint32_t fp_class_f32(float x);
 uint32_t fp_class_f64(double x);

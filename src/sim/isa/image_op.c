@@ -23,9 +23,10 @@ static const struct shape {
 };
 
 /*
- * gfx10 on: the instruction says how many coordinates it gives, the descriptor
- * what they are. A layer that an image does not have is not looked at; HIP's
- * functions for cubes read arrays so. gfx9 has but a bit that says "array".
+ * From gfx10 on the instruction has a number of coordinates, and the descriptor
+ * gives their meaning. If the image has no layers, the layer is ignored, which
+ * HIP's functions for cubes rely on. On gfx9 a bit of the instruction says
+ * "array".
  */
 static bool fits(const struct wave *w, const struct insn *in,
                  enum sim_image_type type)
@@ -65,7 +66,7 @@ static bool check_shape(struct image_op *op)
 
 /* ---- coordinates ---- */
 
-/* Gives out the registers; how many there must be. */
+/* Assigns registers to the coordinates; returns how many there must be. */
 static unsigned place_coords(struct image_op *op)
 {
     const bool a16 = op->in->flags & F_A16;

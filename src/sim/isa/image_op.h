@@ -60,7 +60,7 @@ uint32_t sim_image_body(const struct image_op *op, unsigned n, unsigned lane);
 float sim_image_body_float(const struct image_op *op, unsigned n,
                            unsigned lane);
 
-/* Address of a texel that lies in the image. */
+/* The address of a texel inside the image. */
 uint64_t sim_image_texel_at(const struct image_op *op, unsigned level,
                             uint32_t x, uint32_t y, uint32_t z);
 

@@ -216,7 +216,7 @@ static bool sample_level(struct image_op *op, const struct spot *s,
         const double weight = a.x.weight[i] * a.y.weight[j] * a.z.weight[k];
         double v[4];
 
-        if (weight == 0) /* a texel that has no part in it is not read */
+        if (weight == 0) /* texels of weight 0 are not read */
             continue;
         if (!texel(op, s, level,
                    a.x.inside[i] && a.y.inside[j] && a.z.inside[k], a.x.at[i],
@@ -259,7 +259,8 @@ static bool sample(struct image_op *op, const struct spot *s,
 
 /* ---- coordinates of a lane ---- */
 
-/* To the nearest, ties to even; the first or last where there is none. */
+/* The layer: coord rounded to nearest even, clamped to the first and the last
+ * layer. */
 static uint32_t layer_of(const struct image_op *op, float coord)
 {
     const uint32_t n = op->image.depth - op->image.first_layer;
@@ -371,7 +372,7 @@ static void run_gather(struct wave *w, const struct insn *in, unsigned what)
     sim_image_count_loads(&op);
 }
 
-/* X(run, what the name begins with, ends of the name, what it has) */
+/* X(run, start of the name, end of the name, flags) */
 /* clang-format off */
 #define OFFSETS(X, run, name, what)                                            \
     X(run, name, , what)                                                       \

@@ -44,7 +44,7 @@ enum operand_kind {
     OPERAND_CONST,   /* value: bits as the row's type wants them */
     OPERAND_SPECIAL, /* reg: enum special, computed when read */
     OPERAND_OFF,     /* "off" of memory instructions */
-    OPERAND_LABEL    /* value: a number that is no value, e.g. hwreg(), 16-bit
+    OPERAND_LABEL    /* value: a number that is no data, e.g. hwreg(), 16-bit
                         branch distance, count of s_nop */
 };
 
@@ -77,7 +77,7 @@ enum sdwa_unused { UNUSED_PAD, UNUSED_SEXT, UNUSED_PRESERVE };
 struct operand {
     uint8_t kind;  /* enum operand_kind */
     uint8_t type;  /* enum lane_type, from the row */
-    uint8_t width; /* registers that the text names: 2 for v[4:5] */
+    uint8_t width; /* number of registers in the text: 2 for v[4:5] */
     uint8_t sel;   /* enum sdwa_sel */
     uint16_t reg;
     bool plain; /* a vector register without modifiers */
@@ -86,8 +86,8 @@ struct operand {
                     a half (types of 16 bits; never packed types) */
     bool half16; /* the text said .l or .h: the other half is kept on writes */
     uint64_t value;
-    /* A 32-bit constant, modifiers applied, in each lane: for handlers that
-     * read it like a register. NULL without such a constant. */
+    /* A 32-bit constant with its modifiers applied, repeated for each lane, so
+     * that handlers read it like a register. NULL for other operands. */
     const uint32_t *splat;
 };
 
@@ -182,8 +182,8 @@ enum {
      * differ from the rule in parse.c's finish(): */
     ROW_KEEP_HIGH = 8,
     ROW_ZERO_HIGH = 16,
-    ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 where not said: v_fma_mix */
-    ROW_FP_FIXED = 64,    /* arithmetic that MODE does not touch */
+    ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 by default: v_fma_mix */
+    ROW_FP_FIXED = 64,    /* arithmetic that does not depend on MODE */
     ROW_SETS_MODE = 128,  /* may change how the next instructions compute */
     ROW_QUIET = 256,      /* scalar registers in and out, and nothing else */
     ROW_BARE = 512        /* modifiers alone: write-backs, invalidations */
@@ -205,7 +205,7 @@ enum lds_kind {
     LDS_LANES /* moves between lanes: no banks */
 };
 
-/* Cycles in the pipe that executes it, see cost.h. */
+/* The instruction's cycles in the pipe that executes it, see cost.h. */
 struct cost {
     uint8_t rate;   /* enum sim_rate */
     uint8_t valu;   /* cycles of a SIMD: a wave on gfx9, 32 lanes later */

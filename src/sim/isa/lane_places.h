@@ -1,10 +1,10 @@
-/* lane_places.h - where the lanes of a memory instruction go */
+/* lane_places.h - the addresses that the lanes of an instruction access */
 #ifndef SIM_ISA_LANE_PLACES_H
 #define SIM_ISA_LANE_PLACES_H
 
 #include "wave.h"
 
-/* How memory and registers correspond. */
+/* How a value in memory maps to registers. */
 struct form {
     uint8_t nbytes;
     bool sign;   /* extends values of 8 and 16 bits by their sign */
@@ -15,18 +15,18 @@ enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC };
 
 enum space {
     SPACE_GLOBAL,
-    SPACE_FLAT, /* global, or by the window it lies in LDS or scratch */
+    SPACE_FLAT, /* global, LDS or scratch, by the address's window */
     SPACE_SCRATCH,
     SPACE_LDS
 };
 
 struct places {
     enum space space;
-    uint64_t lanes; /* with an access; loads give 0 to other active lanes */
+    uint64_t lanes; /* lanes in range; a load gives 0 to other active lanes */
     uint64_t at[MAX_LANES];
 };
 
-/* An instruction on images: two levels of eight texels for each lane. */
+/* An image instruction reads up to two levels of eight texels per lane. */
 enum { MAX_TEXELS = 16 * MAX_LANES };
 
 #endif

@@ -36,7 +36,7 @@ static void perform(struct memory_op *op)
     w->mask = mask;
 }
 
-/* One of the wave's, by chance. */
+/* Performs one of the wave's operations, chosen at random. */
 static void perform_any(struct wave *w)
 {
     struct late_memory *m = w->memory;
@@ -166,7 +166,8 @@ void sim_memory_keep(struct wave *w, const struct memory_op *op)
 
 /* ---- waits, write-backs, invalidations ---- */
 
-/* Others come between an operation and what follows, for some turns. */
+/* Stalls the wave for some turns, so that other waves run between an operation
+ * and the next instruction. */
 static void stall(struct wave *w)
 {
     enum { LONGEST = 7 }; /* as a power of two */
@@ -216,8 +217,8 @@ static void write_back(struct wave *w, const struct memory_op *op)
                                                          : c->device);
 }
 
-/* What an instruction does to caches. One of too small a scope is kept in mind
- * for the report. */
+/* Performs an instruction's write-backs and invalidations. One with too small a
+ * scope is recorded for the report. */
 static void control(struct wave *w, const struct insn *in)
 {
     struct caches *c = w->run->caches;
@@ -240,7 +241,7 @@ static void control(struct wave *w, const struct insn *in)
 
 /* ---- time ---- */
 
-/* At the end of a wave: what is not an atomic. */
+/* At the end of a wave, drops its operations that are not atomics. */
 static void forget(struct wave *w)
 {
     for (unsigned k = 0; w->memory->nops && k < MEMORY_OPS; k++)

@@ -1,16 +1,16 @@
 /* late_memory.h - memory operations of a wave that are performed later
  *
- * Under KPK_SIM_WEAK. A load, an atomic or a write-back is kept, with the
- * places and values that it was issued with, and performed at any time until
- * the wait that completes it, in any order: at the latest by this wait, earlier
- * as the seed has it. Stores wait in their CU, see caches.h. Operations on the
- * same bytes keep their order: a wave's own, and those of different waves of a
- * CU if one of the two writes, as they come by one cache.
+ * Used under KPK_SIM_WEAK. A load, an atomic or a write-back is kept with its
+ * addresses and values, and performed later, in any order: at the latest by the
+ * wait that completes it, or earlier, at random by the seed. Stores wait in
+ * their CU, see caches.h. Operations on the same bytes keep their order within
+ * a wave. Operations of different waves of a CU keep it if one of them writes,
+ * because they go through one cache.
  *
- * At the end of its wave an atomic stays, and the group with it; a load and a
- * write-back, which nothing waits for, are forgotten.
+ * If a wave ends before its operations are performed, atomics stay, and with
+ * them the group; loads and write-backs are dropped.
  *
- * Callers test w->memory first, so that nothing is spent without the switch.
+ * Callers test w->memory first, so that other launches take no longer.
  */
 #ifndef SIM_ISA_LATE_MEMORY_H
 #define SIM_ISA_LATE_MEMORY_H
@@ -33,7 +33,7 @@ struct memory_op {
     bool writes;
     const struct sim_alloc *memory;
     uint64_t lanes;
-    uint8_t *at[MAX_LANES], *lowest, *end; /* where the simulator has them */
+    uint8_t *at[MAX_LANES], *lowest, *end; /* host addresses */
     struct form form;
     bool returns;
     struct operand dst;
@@ -50,7 +50,7 @@ struct late_memory {
     uint64_t serial; /* of the running instruction */
     unsigned nops;
     uint64_t stalled;    /* until this turn */
-    uint32_t scalar[16]; /* what a scalar load sees */
+    uint32_t scalar[16]; /* bytes as a scalar load sees them */
     struct memory_op op[MEMORY_OPS];
 };
 
@@ -71,18 +71,20 @@ void sim_memory_open(struct wave *w, const struct sim_alloc *a, uint8_t *at,
 /* A store of the running instruction. */
 void sim_memory_store(struct wave *w, const struct sim_alloc *a, uint8_t *at,
                       unsigned n, const uint8_t *from);
-/* Before an instruction that writes registers: older loads to them are. */
+/* Called before an instruction that writes registers: performs older loads to
+ * these registers. */
 void sim_memory_registers(struct wave *w, const struct insn *in);
 
-/* Whether a wave stays at the wait that it has come to, for some turns. */
+/* Whether a wave lingers at a wait for some turns. */
 bool sim_memory_lingers(struct wave *w);
-/* Performs what an instruction has kept, but for stores. */
+/* Performs an instruction's kept operations, except stores. */
 void sim_memory_perform(struct wave *w, uint64_t serial);
-/* A wait has completed an instruction; or all there was on a counter. */
+/* A wait has completed an instruction, or all operations of a counter. */
 void sim_memory_complete(struct wave *w, uint64_t serial);
 void sim_memory_waited(struct wave *w);
 
-/* After each instruction of the wave, and after each turn of its group. */
+/* Called after each instruction of the wave, and after each turn of its group.
+ */
 void sim_memory_step(struct wave *w, const struct insn *in);
 void sim_memory_turn(struct caches *c);
 

@@ -1,5 +1,4 @@
-/* lds_marks.c - waves of a workgroup that touch LDS between the same barriers
- */
+/* lds_marks.c - detects races between waves of a workgroup in LDS */
 #include "lds_marks.h"
 #include "fault_report.h"
 
@@ -22,8 +21,8 @@ static uint32_t reader_of(uint32_t m)
     return m & 255;
 }
 
-/* Waves count from 1. Gives the one that an access of `me` races with, MANY
- * for one of several, 0 for none. */
+/* The wave, counted from 1, with which an access of `me` races; MANY for one of
+ * several waves, 0 for none. */
 static inline uint32_t rival(uint32_t m, uint32_t epoch, uint32_t me,
                              bool writes)
 {
@@ -129,7 +128,7 @@ static inline void touch_lane(uint32_t *marks, uint64_t at, unsigned ndwords,
             marks[at / 4 + d] = touched(marks[at / 4 + d], epoch, me, writes);
 }
 
-/* Whether one of a lane's dwords races. Waves that store one value agree. */
+/* Whether one of a lane's dwords races. Stores of equal values do not race. */
 static bool races(struct wave *w, uint64_t at, unsigned ndwords,
                   const vreg *stores, int lane)
 {

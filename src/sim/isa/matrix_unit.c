@@ -132,7 +132,7 @@ void sim_unpack_i32(struct wave *w, const struct operand *o,
     }
 }
 
-/* A row of the result stays in the host's registers while k goes by. */
+/* A row of the result stays in host registers during the loop over k. */
 #define MULTIPLY(name, type, n, sum)                                           \
     static void name##_##n(unsigned m, unsigned nk, const type *const *a,      \
                            const type *const *b, type *acc)                    \

@@ -21,8 +21,9 @@
 
 enum { MAX_OUT = 2 * MATRIX_SIDE * MATRIX_SIDE }; /* of all blocks */
 
-/* Where row i, column j of block b stands in C and D: rows lie below each
- * other in a lane by four (f64: one by one), then beside each other. */
+/* The lane and register that hold row i, column j of block b of C and D. Rows
+ * form groups of four (f64: one) in a lane's consecutive registers; consecutive
+ * groups go to different lanes first, then to further registers. */
 static void output(const struct matrix *m, unsigned i, unsigned j, unsigned b,
                    unsigned *lane, unsigned *element)
 {
@@ -108,7 +109,7 @@ static void unpack(struct wave *w, const struct operand *o,
             to->v[e][lane] = flushed(to->v[e][lane], least);
 }
 
-/* BLGP: lanes take their values from others. Elements of 32 bits. */
+/* Applies BLGP, by which lanes use other lanes' values, to 32-bit elements. */
 static void move_lanes(uint32_t (*v)[MAX_LANES], unsigned n, unsigned blgp)
 {
     for (unsigned e = 0; e < n && blgp; e++) {
@@ -177,7 +178,7 @@ static void store_rows(struct wave *w, const struct operand *o,
     }
 }
 
-/* Where A and B of each k begin for block `blk`. */
+/* Pointers to the first A and B of each k, for block `blk`. */
 #define POINT_AT(m, halves_a, halves_b)                                        \
     for (unsigned k = 0; k < (m)->k; k++) {                                    \
         const struct place p =                                                 \
@@ -526,7 +527,7 @@ static void smfmac(struct wave *w, const struct insn *in,
     X(v_mfma_scale_f32_16x16x128_f8f6f4, 16, 16, 128, true)    \
     X(v_mfma_scale_f32_32x32x64_f8f6f4,  32, 32,  64, true)
 
-/* gfx908 and gfx90a spell most of them without blocks. */
+/* gfx908's and gfx90a's names omit the number of blocks. */
 #define MFMA_ALIASES(X)                                            \
     X(v_mfma_f32_32x32x1f32,      v_mfma_f32_32x32x1_2b_f32)       \
     X(v_mfma_f32_16x16x1f32,      v_mfma_f32_16x16x1_4b_f32)       \

@@ -74,7 +74,8 @@ static void run_image_load_mip(struct wave *w, const struct insn *in)
 
 /* ---- stores ---- */
 
-/* Components that DMASK leaves out: 0, on gfx12 the first. */
+/* The four components of a store. Components that DMASK leaves out are 0, or
+ * on gfx12 equal to the first component. */
 static void stored_components(const struct image_op *op, unsigned lane,
                               uint32_t component[4])
 {
@@ -162,7 +163,8 @@ static bool check_atomic(struct wave *w, const struct image_op *op,
     return true;
 }
 
-/* DMASK has two or four bits where the data are of 64: texels tell. */
+/* With 64-bit data DMASK has two or four bits, so the texels' format decides.
+ */
 static void atomic(struct wave *w, const struct insn *in, bool compares,
                    atomic_fn *fn32, atomic_fn *fn64)
 {

@@ -5,7 +5,7 @@
 #include "fp.h"
 #include "wave.h"
 
-/* MODE.IEEE is gone in gfx12, whose names differ (min_num). */
+/* gfx12 has no MODE.IEEE, and its instructions have other names (min_num). */
 static inline enum nan_rule nan_rule(const struct wave *w)
 {
     if (w->target->major >= 12)

@@ -1,4 +1,4 @@
-/* mode.c - the MODE register, and how the host computes by it */
+/* mode.c - the MODE register, and the host's floating-point state for it */
 #include "mode.h"
 
 #include <fenv.h>

@@ -23,7 +23,7 @@
 #include "sop.h"
 #include "vmem.h"
 
-/* Range checks cover the access as a whole, or each dword by itself. */
+/* How the range check treats an access: as a whole, or dword by dword. */
 enum access_form { WHOLE, TYPED, BY_DWORDS };
 
 /* Values of OOB_SELECT. */
@@ -55,7 +55,7 @@ static struct buffer read_descriptor(const struct wave *w,
     if (w->target->major == 9) {
         b.oob = OOB_GFX9;
         b.element_size = 2u << (d[3] >> 19 & 3);
-        if (b.adds_thread_id && !typed) /* the format's place, for more of it */
+        if (b.adds_thread_id && !typed) /* more stride bits, not a format */
             b.stride |= (uint64_t)(d[3] >> 15 & 15) << 14;
     }
     return b;
@@ -135,11 +135,12 @@ enum { MAX_PARTS = 4 };
 struct reach {
     uint64_t lanes[MAX_PARTS];
     unsigned nparts;
-    bool scattered; /* dwords of a lane do not lie in a row, but at: */
+    bool scattered; /* a lane's dwords are not contiguous; at[] has each one */
     uint64_t at[MAX_PARTS][MAX_LANES];
 };
 
-/* Leaves in `p` the lanes that are in range as a whole, in `r` the parts. */
+/* Sets p->lanes to the lanes whose access is wholly in range, and `r` to the
+ * lanes in range for each part. */
 static bool locate(struct wave *w, const struct insn *in,
                    const struct operand *op, unsigned nbytes,
                    enum access_form access, struct places *p, struct reach *r)

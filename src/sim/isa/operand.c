@@ -50,7 +50,7 @@ uint32_t sim_special32(const struct wave *w, const struct operand *o)
 {
     const uint64_t v = sim_special64(w, o);
 
-    /* A base read as 32 bits gives its high half: the low one is 0. */
+    /* A base read as 32 bits gives its high half; the low half is 0. */
     return o->kind == OPERAND_SPECIAL && v >> 32 ? (uint32_t)(v >> 32)
                                                  : (uint32_t)v;
 }

@@ -359,7 +359,7 @@ static const struct {
     {"r128", F_R128},
 };
 
-/* Cache policy and scheduling: they do not change what is computed. */
+/* Words for cache policy and scheduling, which do not change results. */
 static const char *const ignored_words[] = {"scc", "wait_va_vdst", "wait_vdst",
                                             "wait_exp", "early_clobber"};
 static const char *const ignored_prefixes[] = {
@@ -641,7 +641,7 @@ static void finish(struct insn *in, const struct sim_target *target)
     if (in->nops && !(in->row->flags & ROW_NO_DST) && is_16bit(dst->type)) {
         if (in->nop_sel == nsrc + 1 && (in->op_sel >> nsrc & 1))
             dst->hi = true;
-        /* gfx9 clears the other half, but where op_sel can choose one. */
+        /* gfx9 clears the other half, unless op_sel can select a half. */
         if (target->major >= 10 || dst->half16 || dst->hi ||
             (in->row->flags & ROW_KEEP_HIGH) ||
             (nsrc == 3 && !(in->row->flags & ROW_ZERO_HIGH)))
@@ -738,8 +738,9 @@ static bool parse_one(const char *text, const struct sim_target *target,
 
 static const char pair_mark[] = " :: ";
 
-/* Both halves read their sources before either writes: where the second reads
- * what the first writes, that register is put back for it. */
+/* Both halves of a dual instruction read their sources before either writes. If
+ * the second reads a register that the first writes, the register's old value
+ * is restored for it. */
 static void run_pair(struct wave *w, const struct insn *in)
 {
     vreg *dst = tuple_reg(w, &in->op[0], 0);

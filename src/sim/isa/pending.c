@@ -40,7 +40,7 @@ static bool covers(const struct pending_op *op, unsigned file, unsigned reg)
 
 /* ---- poison ---- */
 
-/* Sets a register's poison to what the operations under way will write. */
+/* Sets a register's poison to the lanes that pending operations will write. */
 static void set_poison(struct pending *p, unsigned file, unsigned reg)
 {
     uint64_t lanes = 0;
@@ -51,7 +51,7 @@ static void set_poison(struct pending *p, unsigned file, unsigned reg)
     *poison_of(p, file, reg) = lanes;
 }
 
-/* An operation's registers become poison, or what older ones left of it. */
+/* Marks the registers that an operation will write as poison. */
 static void poison(struct pending *p, const struct pending_op *op)
 {
     const struct registers r = registers_of(&op->insn->op[0]);
@@ -168,7 +168,7 @@ static void report(struct wave *w, unsigned slot, struct registers r, int lane,
 
 /* ---- the check ---- */
 
-/* Loads of one type write their registers in order, but on gfx12. */
+/* Loads of one type write their registers in order, except on gfx12. */
 static bool follows_in_order(const struct wave *w, const struct insn *in,
                              const struct pending_op *op)
 {

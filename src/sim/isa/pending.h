@@ -44,7 +44,8 @@ struct pending {
 /* Before an instruction runs: false, with a fault, if it touches poison. */
 bool sim_pending_allows(struct wave *w, const struct insn *in);
 
-/* After it ran: notes what it leaves under way, or what a wait completes. */
+/* Called after an instruction ran: records its pending operation, or completes
+ * the operations that it waited for. */
 void sim_pending_note(struct wave *w, const struct insn *in);
 
 #endif

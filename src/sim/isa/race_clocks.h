@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of an operation under way. */
+/* Times of a pending operation. */
 struct race_times {
     uint32_t clock; /* the group's, at its issue */
     uint64_t seen;  /* when the flags that it reads were written */
 };
 
 struct race_order {
-    uint32_t oldest; /* clock of the oldest operation under way; 0: none is */
+    uint32_t oldest; /* clock of the oldest pending operation; 0: none */
     /* Of the running instruction: */
     uint64_t released; /* when it wrote a flag; 0: it has not */
     uint64_t seen;

@@ -1,4 +1,4 @@
-/* reached.c - a record of the instructions that programs run */
+/* reached.c - records which instructions programs run */
 #include "reached.h"
 #include "parse.h"
 

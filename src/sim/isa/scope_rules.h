@@ -17,11 +17,11 @@ struct sim_target;
 
 enum reach {
     REACH_LOAD = 1,        /* if it loads: past every cache below the device */
-    REACH_STORE = 2,       /* if it stores: done when the device has it */
-    REACH_WRITES_BACK = 4, /* brings earlier stores to the device */
+    REACH_STORE = 2,       /* a store is done when the device sees it */
+    REACH_WRITES_BACK = 4, /* makes earlier stores visible to the device */
     REACH_DROPS_L0 = 8,    /* invalidates the compute unit's cache */
-    REACH_DROPS_L1 = 16,   /* invalidates what lies between it and the device */
-    REACH_DROPS_L2 = 32,   /* invalidates what an L2 has of other memory */
+    REACH_DROPS_L1 = 16,   /* invalidates the caches between it and the L2 */
+    REACH_DROPS_L2 = 32,   /* invalidates the L2's lines of other memory */
     REACH_DROPS_SCALAR = 64,
     REACH_LOAD_GROUP = 128, /* if it loads: past the compute unit's cache */
     REACH_SYSTEM = 256,     /* past the device's L2, too */
@@ -49,7 +49,7 @@ uint16_t sim_reach_of(const char *name, uint32_t flags,
 struct scope_rules {
     const char *write_back; /* NULL: a store that is done has arrived */
     const char *invalidate;
-    /* Stores of device scope look like others: each may be a flag. */
+    /* Stores of device scope look like other stores, so any may be a flag. */
     bool plain_flags;
 };
 const struct scope_rules *sim_scope_rules(const struct sim_target *target);

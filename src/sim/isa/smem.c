@@ -20,13 +20,13 @@ static uint64_t offset_of(const struct wave *w, const struct insn *in,
 {
     const struct operand *o = &in->op[k];
 
-    /* Constants are signed; what an SGPR holds is not. */
+    /* Constants are signed, and an SGPR's value is unsigned. */
     if (o->kind == OPERAND_CONST)
         return (uint64_t)((int64_t)(int32_t)o->value + in->offset);
     return sim_src_scalar32(w, o) + (uint64_t)(int64_t)in->offset;
 }
 
-/* What the scalar cache shows. */
+/* The bytes as the scalar cache holds them. */
 static const uint8_t *read_cached(struct wave *w, uint64_t addr, unsigned n)
 {
     uint8_t *const shown = (uint8_t *)w->memory->scalar;
@@ -168,7 +168,7 @@ static void run_s_store(struct wave *w, const struct insn *in)
           &w->s[in->op[0].reg], in->op[0].width);
 }
 
-/* Each dword is in the buffer or vanishes. */
+/* Dwords outside the buffer are not stored. */
 static void run_s_buffer_store(struct wave *w, const struct insn *in)
 {
     struct scalar_buffer b = scalar_buffer(w, &in->op[1]);

@@ -22,7 +22,7 @@ static int32_t find_low(uint64_t v)
     return v ? __builtin_ctzll(v) : -1;
 }
 
-/* Zeros above the highest one, -1 if there is none. */
+/* The number of zeros above the highest set bit; -1 if no bit is set. */
 static int32_t leading_zeros(uint64_t v, int nbits)
 {
     return v ? __builtin_clzll(v) - (64 - nbits) : -1;
@@ -337,7 +337,7 @@ static void run_s_barrier_join(struct wave *w, const struct insn *in)
     sim_barrier_join(w, barrier_id(w, in, &members));
 }
 
-/* Whether it is there in bit 0, signals from bit 4, members from bit 16. */
+/* Bit 0: the barrier exists; from bit 4: signals; from bit 16: members. */
 static void run_s_get_barrier_state(struct wave *w, const struct insn *in)
 {
     const struct group *g = w->group;

@@ -83,8 +83,8 @@ static void run_s_sleep(struct wave *w, const struct insn *in)
     w->state = WAVE_YIELDS;
 }
 
-/* 2 is what __builtin_trap() and assert() come down to, 3 a stop for the
- * debugger that goes on without one. */
+/* Trap 2 is used by __builtin_trap() and assert(). Trap 3 stops for a debugger;
+ * without one the wave continues. */
 static void run_s_trap(struct wave *w, const struct insn *in)
 {
     unsigned id = in->raw & 0xff;

@@ -72,7 +72,7 @@ void sim_stale_note(struct wave *w, uint8_t *at, unsigned n,
 
 /* ---- the report ---- */
 
-/* Whether the store waits in its CU; why, if a wait has completed it. */
+/* Whether a store is still in its CU. *waited: a wait has completed it. */
 static bool is_under_way(const struct stored *s, const uint8_t *at,
                          bool *waited)
 {

@@ -1,7 +1,7 @@
-/* swap_loop.c - loads in front of loops of compare-and-swap
+/* swap_loop.c - recognizes loads in front of compare-and-swap loops
  *
- * The value is followed from the load on, through copies in registers and, for
- * code that is not optimized, on the stack.
+ * The loaded value is tracked through copies in registers and, in unoptimized
+ * code, on the stack, up to the compare-and-swap.
  */
 #include "swap_loop.h"
 
@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-enum { FAR = 64, COPIES = 8 }; /* instructions; where the value is at once */
+/* The most instructions to follow, and the most places with the value. */
+enum { FAR = 64, COPIES = 8 };
 
-/* A register, or a dword of the stack: OPERAND_OFF and its offset. */
+/* A register; or a dword of the stack, with kind OPERAND_OFF and its offset. */
 struct place {
     uint8_t kind;
     int32_t at;
@@ -30,7 +31,7 @@ static bool has(const struct copies *c, struct place p)
     return false;
 }
 
-/* A place is written, with the value or with another one. */
+/* Records that a place is written, with the tracked value or another one. */
 static void set(struct copies *c, struct place p, bool value)
 {
     for (unsigned i = 0; i < c->n; i++)
@@ -118,7 +119,7 @@ static bool follows(const struct wave *w)
     const struct operand *at = address_of(load);
     struct copies copies = {.n = 0};
     uint64_t pc = w->insn_pc;
-    bool moved = false; /* the address's registers hold something else */
+    bool moved = false; /* the address's registers were overwritten */
 
     if (load->row->flags & ROW_NO_DST)
         return false;

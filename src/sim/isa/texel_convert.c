@@ -36,7 +36,7 @@ static int32_t sign_extend(uint32_t v, unsigned nbits)
 
 /* ---- floats of 10, 11 and 16 bits ---- */
 
-/* Without a sign; five bits of exponent, as f16's. */
+/* Unpacks an unsigned float with five exponent bits, as in f16. */
 static float unpack_float(uint32_t v, unsigned nbits)
 {
     if (nbits == 32)

@@ -18,7 +18,8 @@ static inline bool sim_number_is_integer(enum sim_number_format number)
 /* The bits of 1 for missing W channels and SIM_SELECT_1. */
 uint32_t sim_texel_one(enum sim_number_format number);
 
-/* Channels X, Y, Z, W; those that the format lacks are 0, 0, 0, 1. */
+/* Unpacks channels X, Y, Z, W; channels that the format lacks are 0, 0, 0, 1.
+ */
 void sim_texel_unpack(const struct sim_texel_format *format,
                       enum sim_number_format number, const uint8_t *bytes,
                       uint32_t channel[4]);
@@ -35,8 +36,9 @@ void sim_texel_pack(const struct sim_texel_format *format,
 uint16_t sim_texel_narrow(enum sim_number_format number, uint32_t v);
 uint32_t sim_texel_widen(enum sim_number_format number, uint16_t v);
 
-/* Components from channels, as a descriptor's selections say, and back: what
- * several components lead to is the first of them, the rest 0. */
+/* Map channels to components by a descriptor's selections, and back. If several
+ * components select a channel, the first one is taken; unselected channels are
+ * 0. */
 void sim_texel_select(const uint8_t select[4], enum sim_number_format number,
                       const uint32_t channel[4], uint32_t component[4]);
 void sim_texel_unselect(const uint8_t select[4], const uint32_t component[4],

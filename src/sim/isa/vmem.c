@@ -38,7 +38,7 @@ static struct extent extent_of(const struct wave *w, const struct places *p,
         }
         return e;
     }
-    /* Signed numbers, because the host compares those in its vectors. */
+    /* Signed numbers, because the host's vector instructions compare these. */
     LANES(i)
     {
         const int64_t at = (int64_t)(p->at[i] ^ UINT64_C(1) << 63);
@@ -159,7 +159,7 @@ static uint8_t *whole(struct wave *w, enum space space, uint64_t at, unsigned n,
                               : sim_global(w, at, n, how, lane);
 }
 
-/* What a load of the running instruction sees of caches. */
+/* The bytes as a load of the running instruction sees them through caches. */
 static void read_cached(struct wave *w, const struct sim_alloc *a, uint8_t *at,
                         unsigned n, uint8_t *buffer, int lane)
 {
@@ -752,8 +752,7 @@ void sim_vmem_count(struct wave *w, const uint64_t *at, unsigned n,
 
 /* ---- atomics ---- */
 
-/* Workgroups run in parallel: what they share is updated atomically here too.
- */
+/* Workgroups run in parallel threads, so the host's update is atomic, too. */
 static uint64_t update32(void *at, uint64_t data, uint64_t compare,
                          atomic_fn *fn)
 {
@@ -797,7 +796,7 @@ static uint64_t reg_value(vreg *reg, unsigned first, int lane, unsigned nbytes)
     return nbytes == 8 ? v | (uint64_t)reg[first + 1][lane] << 32 : v;
 }
 
-/* Atomic on a lane's scratch: two dwords of it do not lie side by side. */
+/* An atomic on a lane's scratch, whose dwords are not contiguous. */
 static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
                            uint64_t data, uint64_t compare, atomic_fn *fn,
                            int lane, uint64_t *old)
@@ -950,7 +949,7 @@ static void perform_atomic(struct wave *w, const struct memory_op *op)
         put_old(w, &op->dst, nbytes, old);
 }
 
-/* Keeps an atomic for later; false if it is not to be kept, or faulted. */
+/* Defers an atomic; false if it may not be deferred, or has faulted. */
 static bool atomic_later(struct wave *w, const struct places *p,
                          const struct operand *dst, vreg *from, unsigned nbytes,
                          bool has_compare, atomic_fn *fn)

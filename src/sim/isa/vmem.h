@@ -17,23 +17,23 @@ void sim_vmem_store(struct wave *w, const struct places *p,
                     const struct operand *src, struct form form);
 
 /*
- * For instructions whose lanes touch up to MAX_TEXELS of places of `nbytes`
- * in global memory: each is checked by itself (loads: sim_global()), then the
- * whole instruction is counted. `kind` is enum work_kind's.
+ * For instructions that access up to MAX_TEXELS places of `nbytes` in global
+ * memory: each place is checked (loads: sim_global()), then the instruction is
+ * counted once. `kind` is one of enum work_kind.
  */
 bool sim_vmem_put(struct wave *w, uint64_t at, const uint8_t *bytes,
                   unsigned nbytes, int lane);
 void sim_vmem_count(struct wave *w, const uint64_t *at, unsigned n,
                     unsigned nbytes, unsigned kind);
 
-/* Loads to LDS at M0 + offset + lane * step; 0 where p->lanes has no bit. A
- * load's own step is 4 bytes, or 16 for more than a dword. */
+/* Loads to LDS at M0 + offset + lane * step; lanes not in p->lanes store 0.
+ * sim_lds_step() is 4 bytes, or 16 for loads of more than a dword. */
 unsigned sim_lds_step(struct form form);
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        unsigned step, struct form form);
 
-/* Between memory and the places in LDS that the lanes name. Of a loaded value
- * nbytes go to LDS. */
+/* Copies between memory and each lane's place in LDS. A load copies nbytes of
+ * its value. */
 void sim_vmem_load_lds_at(struct wave *w, const struct places *p,
                           const struct places *to, unsigned nbytes,
                           struct form form);
@@ -41,21 +41,20 @@ void sim_vmem_store_lds(struct wave *w, const struct places *p,
                         const struct places *from, unsigned nbytes);
 
 /*
- * Transposing loads, for matrix operands: the loaded values of 16 lanes are a
- * matrix of 16 columns, whose rows lie one after the other in memory and take
- * 16 / n lanes each (a lane loads n values of `nbits`); each lane comes out
- * with n values of one column. EXEC is ignored.
+ * Transposing loads, for matrix operands. A lane loads n values of `nbits`. The
+ * values of 16 lanes are a row-major matrix of 16 columns, a row for every
+ * 16 / n lanes. Each lane receives n values of one column. EXEC is ignored.
  */
 void sim_vmem_load_transposed(struct wave *w, const struct places *p,
                               const struct operand *dst, unsigned nbytes,
                               unsigned nbits);
 
-/* `dst` NULL if the old value is not asked for. */
+/* `dst` is NULL if the instruction does not return the old value. */
 void sim_vmem_atomic(struct wave *w, const struct places *p,
                      const struct operand *dst, const struct operand *data,
                      unsigned nbytes, bool has_compare, atomic_fn *fn);
 
-/* One for the whole wave; false if it faulted. */
+/* One atomic operation for the whole wave; false if it faulted. */
 bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
                        uint64_t data, uint64_t compare, atomic_fn *fn,
                        uint64_t *old);

@@ -1,5 +1,5 @@
-/* vop3.c - vector instructions of three sources, and those that exist in the
- * long encoding alone */
+/* vop3.c - vector instructions with three sources, and others that exist only
+ * in the long encoding */
 #include "minmax.h"
 #include "vop.h"
 
@@ -21,7 +21,8 @@ static inline int32_t bfe_i32(uint32_t a, uint32_t b, uint32_t c)
     return (int32_t)((field ^ sign) - sign);
 }
 
-/* A byte of {a, b}, b the low one, or what the selector makes of a sign. */
+/* A byte of {a, b}, with b as the low dword; or a repeated sign bit, 0 or 255.
+ */
 static inline uint32_t perm_byte(uint64_t ab, uint32_t sel)
 {
     sel &= 255;
@@ -331,7 +332,7 @@ static inline uint32_t sat_mad_u32(uint32_t a, uint32_t b, uint32_t c,
 VOP3_TABLE(VOP_RUN3)
 VOP_RUN2_ACC(v_cvt_pkaccum_u8_f32, u32, f32, u32, d = cvt_pk_u8_f32(a, b, d))
 
-/* ---- wide multiply-add: the carry out of 64 bits goes to a mask ---- */
+/* ---- 64-bit multiply-add, whose carry goes to a lane mask ---- */
 
 static void run_v_mad_u64_u32(struct wave *w, const struct insn *in)
 {

@@ -335,8 +335,8 @@ static void run_v_pk_mov_b32(struct wave *w, const struct insn *in)
 /*
  * ---- mixed precision ----
  * Each source is f32, or the half of its register that op_sel picks where
- * op_sel_hi is set. The text gives neg and abs as of any f32 source; they hold
- * for the value, so they are applied after the half is picked.
+ * op_sel_hi is set. neg and abs are written as for any f32 source, and apply to
+ * the value after the half is picked.
  */
 static const uint32_t *mix_raw(struct wave *w, const struct insn *in,
                                unsigned k, uint32_t tmp[MAX_LANES])

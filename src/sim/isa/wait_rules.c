@@ -49,7 +49,7 @@ static bool is_of(size_t field, const struct sim_target *t)
     return t->major >= fields[field].first && t->major <= fields[field].last;
 }
 
-/* What a field of a wait says, out of SIMM16. */
+/* A field's value in a wait's SIMM16. */
 static unsigned field_of(size_t i, uint32_t raw)
 {
     const unsigned full = (1u << fields[i].bits) - 1;

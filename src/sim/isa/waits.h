@@ -28,7 +28,7 @@ enum counter {
     NUM_COUNTERS
 };
 
-/* Operations of one counter and one of these kinds complete in order, but for
+/* Operations of one counter and one of these kinds complete in order, except
  * ORDER_NONE. */
 enum issue_order {
     ORDER_NONE,
@@ -43,9 +43,9 @@ enum issue_order {
  * kernels do not. */
 enum load_type { LOAD_NONE, LOAD_PLAIN, LOAD_SAMPLER, LOAD_BVH, LOAD_LDS };
 
-/* How an operation touches LDS: kept by late_lds.h, also if all its addresses
- * lie there, a move between LDS and memory that is done late, or behind those
- * kept. */
+/* How an operation uses LDS: not at all; kept by late_lds.h; kept if all its
+ * addresses are in LDS; a late move between LDS and memory; at once, after the
+ * kept ones. */
 enum lds_use { LDS_NOT, LDS_LATE, LDS_BY_ADDRESS, LDS_MOVED, LDS_AT_ONCE };
 
 struct waits {
@@ -54,12 +54,12 @@ struct waits {
     uint8_t holds[2];   /* operations that each can count */
     uint8_t type;       /* enum load_type */
     uint8_t lds;        /* enum lds_use */
-    uint8_t first_read; /* of op[]; those in front are written alone */
+    uint8_t first_read; /* index in op[]; earlier operands are only written */
     bool returns;       /* op[0] is written when the operation completes */
     bool all_lanes;     /* it reads lanes that EXEC switches off */
-    bool reads_vcc;     /* without naming it; M0 and EXEC no load can write */
+    bool reads_vcc;     /* implicitly; no load can write M0 and EXEC */
     bool is_wait;
-    /* Of a wait: how many operations may be under way. */
+    /* In a wait: how many operations may still be pending. */
     uint8_t most[NUM_COUNTERS];
 };
 enum { NO_WAIT = 255 };

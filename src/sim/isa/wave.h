@@ -21,8 +21,8 @@ typedef uint32_t vreg[MAX_LANES] __attribute__((aligned(64)));
 /* The windows of the flat address space that lead to LDS and to scratch. */
 #define SHARED_BASE UINT64_C(0x0001000000000000)
 #define PRIVATE_BASE UINT64_C(0x0002000000000000)
-/* Where scratch pretends to lie on targets whose kernels compute its address:
- * each wave of a workgroup has its own part. The range is unmapped. */
+/* The address of scratch on targets whose kernels compute it: each wave of a
+ * workgroup has its own part. The range is unmapped on the host. */
 #define SCRATCH_BASE UINT64_C(0x00003f0000000000)
 
 enum wave_state {
@@ -136,7 +136,7 @@ struct wave {
     unsigned index;        /* in the workgroup */
     unsigned nvgprs, nagprs;
     /* How many VGPRs and AGPRs, from number 0 on, its instructions have named.
-     * Those above still hold what they held when the wave started. */
+     * Higher registers still have their initial values. */
     unsigned used_vgprs, used_agprs;
     uint32_t *scratch; /* dword d of lane l at [d * nlanes + l] */
     uint8_t *scratch_written;
@@ -146,7 +146,7 @@ struct wave {
     uint64_t start_exec;    /* lanes that hold a work-item */
     uint64_t absent;        /* subset that was off at barrier_pc */
     bool split_barrier;     /* it waits in s_barrier_wait */
-    uint8_t joined;         /* its named barrier, 0 if it has none */
+    uint8_t joined;         /* the wave's named barrier; 0: none */
     bool joined_done;       /* completed since the wave last waited */
     bool waits_for_joined;
     bool gws_waits; /* waits at a barrier of the whole grid */

@@ -39,7 +39,7 @@ static bool is_integer(enum matrix_format format)
     return format >= FMT_I8;
 }
 
-/* ---- where things stand ---- */
+/* ---- places of operands and results ---- */
 
 /* Value k of row i of A, or of column i of B. */
 static void input(const struct wave *w, unsigned i, unsigned k, unsigned nk,
@@ -259,9 +259,9 @@ static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
 }
 
 /*
- * A's values stand where the four of k that each two of them stand for would,
- * at half the distance; the two bits of each are in its lane, at twice its
- * place. index_key picks the set where a register holds several.
+ * A holds two values of each four k, so its values lie at half the distance of
+ * a dense operand. Each value has a two-bit index in its lane, at bit twice the
+ * value's place. index_key selects the set if a register holds several.
  */
 static void swmmac(struct wave *w, const struct insn *in,
                    const struct matrix *m)

@@ -124,7 +124,8 @@ static unsigned different(const uint64_t *sorted, unsigned n, unsigned shift)
     return d;
 }
 
-/* Lanes at one address take turns; different ones of 64 bytes go together. */
+/* Lanes at the same address take turns; different addresses within 64 bytes are
+ * one request. */
 static void count_atomic(struct wave *w, uint64_t *at, unsigned n)
 {
     struct sim_work *k = &w->group->stats.work;

@@ -56,9 +56,9 @@ struct job {
     uint64_t group_nbytes;  /* size of a resident group's memory */
     unsigned max_residents; /* of one worker */
     _Atomic uint64_t next_group;
-    /* Groups above the lowest one that faulted need not run. */
+    /* Groups above the lowest faulted group need not run. */
     _Atomic uint64_t faulted_group;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the following fields */
     struct sim_stats stats;
     struct sim_fault fault;
     bool out_of_memory;
@@ -156,7 +156,7 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
     if (l.lds_marks_nbytes && is_watched(job, index))
         g->lds_marks = (uint32_t *)(r->memory + l.lds_marks);
     g->lds_epoch = 1;
-    /* Scratch and LDS hold what was left there before: nothing to rely on. */
+    /* Scratch and LDS begin with any content, as on a GPU. */
     memset(r->memory + l.scratch, 0xa5, g->nwaves * scratch);
     memset(g->lds, 0xa5, lds_used);
     if (g->lds_written) {
@@ -387,8 +387,8 @@ static uint64_t slice_by_chance(struct caches *c, uint64_t slice)
     return n >> sim_caches_random(c, (unsigned)__builtin_ctzll(n) + 1u);
 }
 
-/* A turn of one of a group's waves, the next from the k-th on that runs and is
- * not stalled. */
+/* Runs one turn of a wave of the group: the first one from number k on that is
+ * running and not stalled. */
 static void turn_of_wave(struct caches *c, struct group *g, unsigned k)
 {
     unsigned n = 0;
@@ -480,7 +480,8 @@ static void work(struct worker *k)
             retire(k, r);
         else
             append(k, r);
-        /* All wait, maybe for another device, which may want this core. */
+        /* All waves wait, maybe for another device, which may need this core.
+         */
         if (nsleep > k->nresidents) {
             sched_yield();
             nsleep = 0;
@@ -603,7 +604,7 @@ static uint64_t set_grid(struct run *run)
     return items <= 1024 ? groups : 0;
 }
 
-/* A kernel of s_endpgm alone: a card runs 2^31 groups of it quickly. */
+/* Whether a kernel has only s_endpgm; a card runs 2^31 groups of it quickly. */
 static bool is_empty(const struct run *run)
 {
     const uint32_t s_endpgm =
@@ -618,7 +619,7 @@ static bool is_empty(const struct run *run)
     return first == s_endpgm;
 }
 
-/* Counts what the first of n groups did for all. */
+/* Multiplies the first group's counters by n, for n equal groups. */
 static void count_alike(struct sim_stats *s, uint64_t n)
 {
     s->waves *= n;

@@ -37,7 +37,7 @@ static bool shares_cus(const struct run *run)
     return run->target->major >= 10 && (run->rsrc1 >> 29 & 1);
 }
 
-/* LDS is given in granules: those of LLVM, on RDNA from 10.3 on Mesa's. */
+/* LDS is allocated in granules; sizes are LLVM's, from RDNA 10.3 on Mesa's. */
 static uint32_t lds_granule(const struct sim_target *t)
 {
     if (t->major == 9)
@@ -45,8 +45,7 @@ static uint32_t lds_granule(const struct sim_target *t)
     return t->major > 10 || t->minor >= 3 ? 1024 : 512;
 }
 
-/* Groups that LDS leaves room for, on what they have it of: a compute unit or
- * two. */
+/* How many groups fit the LDS of a compute unit, or of two that share it. */
 static uint32_t groups_by_lds(const struct run *run)
 {
     const struct sim_target *t = run->target;

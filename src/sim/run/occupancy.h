@@ -5,7 +5,8 @@
 #include "../base/counters.h"
 #include "../isa/wave.h"
 
-/* Sets the counters that say what a kernel's groups take of a compute unit. */
+/* Sets the counters of the resources that a kernel's groups use in a compute
+ * unit. */
 void sim_count_occupancy(const struct run *run, struct sim_stats *s);
 
 #endif

@@ -19,8 +19,8 @@ static struct {
           .called = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-/* Gives the oldest call that wants another thread. A call leaves the list when
- * it gets its last thread. */
+/* Takes the oldest request that needs another thread. A request leaves the list
+ * when it gets its last thread. */
 static struct sim_help *take_call(void)
 {
     struct sim_help *help = pool.calls;

@@ -1,12 +1,13 @@
-/* thread_pool.h - threads that help with a dispatch, kept from one to the next
+/* thread_pool.h - worker threads for dispatches, kept from one to the next
  *
- * Help that has not come when the work is done is called off: nobody waits for
- * a thread to be given a processor only to find nothing left to do.
+ * When the work is done, the call for helpers that have not started is
+ * withdrawn, so the caller never waits for a thread with nothing left to do.
  */
 #ifndef SIM_RUN_THREAD_POOL_H
 #define SIM_RUN_THREAD_POOL_H
 
-/* A call for help; made by its user, untouched while it is open. */
+/* A request for helpers. The caller owns it and must not change it between
+ * sim_pool_call() and sim_pool_end(). */
 struct sim_help {
     void (*work)(void *arg);
     void *arg;
@@ -19,11 +20,11 @@ struct sim_help {
 void sim_pool_call(struct sim_help *help, void (*work)(void *), void *arg,
                    unsigned wanted);
 
-/* Takes the call back and waits for those that are at work. */
+/* Withdraws the request and waits for the threads that run work(). */
 void sim_pool_end(struct sim_help *help);
 
-/* Ends the threads, before the library is unloaded. They come back if called.
- */
+/* Ends the threads, before the library is unloaded. The next sim_pool_call()
+ * starts them again. */
 void sim_pool_stop(void);
 
 #endif

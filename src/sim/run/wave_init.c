@@ -49,7 +49,7 @@ static unsigned vgpr_step(const struct run *run)
     return t->unified_vgprs ? 8 : 4;
 }
 
-/* The registers that `total` of the descriptor come to. */
+/* Sets the numbers of VGPRs and AGPRs from the descriptor's total. */
 static void set_registers(struct run *run, unsigned total)
 {
     const struct sim_target *t = run->target;
@@ -205,7 +205,8 @@ static uint64_t set_row(struct wave *w, unsigned axes, uint64_t left)
     return lowest_bits(n);
 }
 
-/* Each work-item's place in its group. Returns those that the grid has. */
+/* Sets each work-item's place in its group. Returns the lanes that are in the
+ * grid. */
 static uint64_t set_places(struct wave *w)
 {
     const struct sim_dispatch *d = w->run->dispatch;
@@ -249,7 +250,9 @@ static void set_work_items(struct wave *w)
         w->s[SREG_EXEC + 1] = 0;
 }
 
-/* MODE's bits 7:0 come from rsrc1's 19:12; the others sit elsewhere there. */
+/* MODE's bits 7:0 are rsrc1's bits 19:12; its other bits are elsewhere in
+ * rsrc1.
+ */
 static uint32_t initial_mode(const struct run *run)
 {
     uint32_t mode = bits(run->rsrc1, 12, 8);

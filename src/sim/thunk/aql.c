@@ -18,7 +18,7 @@ enum {
     TYPE_KERNEL = 2,
     TYPE_BARRIER_AND = 3,
     TYPE_BARRIER_OR = 5,
-    FORMAT_COMMANDS = 1, /* vendor packets: commands in a buffer */
+    FORMAT_COMMANDS = 1, /* a vendor packet with commands in a buffer */
     FORMAT_BARRIER_VALUE = 2,
     BARRIER_SIGNALS = 5,
     COMPLETION_AT = 56
@@ -95,9 +95,9 @@ static unsigned wave_size(const struct thunk_queue *q, const uint8_t *packet)
 }
 
 /*
- * The queue object has a wave's scratch, as bytes for one of 64 lanes. The
- * interpreter needs none of it; it is asked for because hardware would, and
- * ROCr's answer (or its refusal) is part of what programs see.
+ * The queue object has the size of a wave's scratch, as bytes per lane of 64.
+ * The interpreter does not need this scratch. It requests it as hardware does,
+ * because programs see ROCr's answer or refusal.
  */
 static bool has_scratch(struct thunk_queue *q, const uint8_t *packet)
 {
@@ -134,7 +134,7 @@ static bool is_ready(struct thunk_queue *q, const uint8_t *packet)
     }
 }
 
-/* ---- what it does ---- */
+/* ---- execution of packets ---- */
 
 static int64_t execute(const struct thunk_queue *q, const uint8_t *packet)
 {

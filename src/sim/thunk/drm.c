@@ -29,7 +29,7 @@
 
 enum { MAX_DEVICES = 64 };
 
-/* A piece of memory. Whoever allocated it holds it, and so does each import. */
+/* A piece of memory; its allocation and each import hold a reference. */
 struct piece {
     struct piece *next;
     uint32_t id;

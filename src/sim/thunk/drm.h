@@ -6,10 +6,10 @@
 
 #include <stdbool.h>
 
-/* Memory that is to be mapped later; the handle stands where an address would.
+/* Allocates memory to be mapped later; returns a handle instead of an address.
  */
 kmt_status thunk_piece_new(uint32_t node, uint64_t nbytes, void **handle);
-/* False if it is no such handle. */
+/* False if the handle is not of this kind. */
 bool thunk_piece_free(void *handle);
 
 #endif

@@ -34,8 +34,8 @@ static struct signal *signal_at(uint64_t handle)
     return handle ? thunk_memory(handle, sizeof(struct signal)) : NULL;
 }
 
-/* The mailbox and event are read before the value changes: whoever waits for
- * it may destroy the signal at once. */
+/* The mailbox and event are read before the value changes: a thread that waits
+ * for the value may destroy the signal at once. */
 static void wake(uint64_t mailbox, uint32_t event)
 {
     if (!mailbox)

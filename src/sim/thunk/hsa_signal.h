@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-/* Where [addr, addr + n) is in this process; NULL if the GPU may not. */
+/* The host address of [addr, addr + n); NULL if the GPU may not access it. */
 void *thunk_memory(uint64_t addr, uint64_t n);
 int64_t thunk_signal_value(uint64_t signal);
-/* Completes a packet's signal, as a packet processor does; 0: no signal. */
+/* Completes a packet's signal, as a packet processor does; signal may be 0. */
 void thunk_signal_complete(uint64_t signal, uint64_t start, uint64_t end);
-/* Stores a value and wakes who waits for it. */
+/* Stores a value and wakes the threads that wait for the signal. */
 void thunk_signal_store(uint64_t signal, int64_t value);
 
 #endif

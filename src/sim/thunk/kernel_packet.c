@@ -15,7 +15,7 @@
 
 enum { MAX_GROUP = 1024, NAME_LENGTH = 256 };
 
-/* How hardware would report what the interpreter found. */
+/* How hardware reports each of the interpreter's faults. */
 static const struct {
     int64_t error;
     uint32_t memory_reasons; /* not 0: a memory fault first */

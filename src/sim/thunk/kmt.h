@@ -45,7 +45,7 @@ struct kmt_system {
 
 enum { KMT_NAME_LENGTH = 64 };
 
-/* X for fields of both forms, N for those that came with HIP 7. */
+/* X for fields of both versions, N for fields new in HIP 7. */
 #define KMT_NODE_FIELDS(X, N)                                                  \
     X(uint32_t, cpu_cores, )                                                   \
     X(uint32_t, simds, )                                                       \

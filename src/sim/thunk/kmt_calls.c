@@ -26,7 +26,7 @@ KMT_API void *DtifCreate(const char *client)
     return &thunk_is_dtif;
 }
 
-/* The library is unloaded after this: no thread may be left in it. */
+/* The library is unloaded after this call, so all of its threads must end. */
 KMT_API void DtifDestroy(void)
 {
     thunk_queues_shutdown();

@@ -1,4 +1,4 @@
-/* kmt_event.c - events, the driver's way to wake who waits for a GPU
+/* kmt_event.c - events, by which the driver wakes threads that wait for a GPU
  *
  * One lock and one condition variable for all: events are set a few thousand
  * times a second at most, and a wait may be for many of them. ROCr holds a

@@ -88,8 +88,7 @@ static bool wait_for(pthread_cond_t *condition, uint64_t until_ns)
     return pthread_cond_timedwait(condition, &all.lock, &until) == 0;
 }
 
-/* ---- the threads. All of it with the lock held, but for the work itself. --
- */
+/* ---- the threads; they hold the lock except during the work itself ------- */
 
 static void *serve(void *arg);
 
@@ -138,8 +137,8 @@ static void do_packet(struct queue *q, enum thunk_work work)
     pthread_cond_broadcast(&all.settled);
 }
 
-/* Looks through the queues once, from where the last look ended: all have
- * their turn. Returns the kind of work done. */
+/* Serves the queues in turn, starting after the one that was served last.
+ * Returns the kind of work done. */
 static enum thunk_work look_around(unsigned *at)
 {
     unsigned i, seen = 0;

@@ -19,7 +19,7 @@ enum {
     DRIVER_MINOR_VIRTUAL = 15, /* the first with memory apart from addresses */
     SCRATCH_SLOTS = 32,
     AMD_VENDOR = 0x1002,
-    /* Processors have no device ID of their own; this keeps them apart. */
+    /* Simulated processors get made-up device IDs, which differ. */
     FIRST_DEVICE_ID = 0x7000,
     FIRMWARE = 600,
     GWS_BARRIERS = 64
@@ -275,7 +275,7 @@ KMT_API kmt_status hsaKmtGetNodeIoLinkProperties(uint32_t node, uint32_t n,
 
 /* ---- a node's other features ---- */
 
-/* One setting for the process: that of the first device that has a choice. */
+/* The process's setting: the setting of the first device that has a choice. */
 KMT_API kmt_status hsaKmtGetXNACKMode(int32_t *enabled)
 {
     int i;

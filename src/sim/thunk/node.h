@@ -24,13 +24,14 @@ static inline uint32_t thunk_node(const struct sim_device *device)
     return (uint32_t)device->ordinal + 1;
 }
 
-/* Addresses are numbers in every interface here; one place makes pointers. */
+/* Interfaces of this folder pass addresses as numbers; only this function makes
+ * pointers of them. */
 static inline void *thunk_pointer(uint64_t address)
 {
     return (void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* The one clock of CPU, GPUs and signals: nanoseconds. */
+/* The clock that CPU, GPUs and signals share, in nanoseconds. */
 uint64_t thunk_now(void);
 
 #endif

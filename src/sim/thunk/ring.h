@@ -1,4 +1,4 @@
-/* ring.h - a queue of packets, and what its next packet asks for */
+/* ring.h - a queue of packets, and the kind of its next packet */
 #ifndef SIM_THUNK_RING_H
 #define SIM_THUNK_RING_H
 
@@ -11,9 +11,9 @@ struct thunk_queue {
     uint64_t id;
     struct sim_device *device;
     bool is_sdma;
-    bool stopped;       /* after an error: nothing more is taken from it */
+    bool stopped;       /* after an error: no more packets are taken */
     bool paused;        /* by its owner */
-    bool needs_scratch; /* ROCr has been asked for it */
+    bool needs_scratch; /* ROCr was asked for scratch */
     uint8_t *ring;
     uint64_t nbytes;
     volatile uint64_t *doorbell, *write_index, *read_index;
@@ -23,8 +23,8 @@ struct thunk_queue {
 
 /* Kind of work at the head of a queue. */
 enum thunk_work {
-    THUNK_NO_WORK, /* nothing, or what has to wait */
-    THUNK_PACKET,  /* something short */
+    THUNK_NO_WORK, /* no packet, or one that has to wait */
+    THUNK_PACKET,  /* a short packet */
     THUNK_KERNEL
 };
 

@@ -31,7 +31,8 @@ static uint64_t address(const struct packet *p, unsigned dword)
     return p->dw[dword] | (uint64_t)p->dw[dword + 1] << 32;
 }
 
-/* Where [addr, addr + n) is; NULL, and the fault reported, if it is nowhere. */
+/* The host address of [addr, addr + n); NULL, after reporting a fault, if there
+ * is no memory. */
 static void *reach(struct packet *p, uint64_t addr, uint64_t n)
 {
     void *host = thunk_memory(addr, n);
@@ -60,7 +61,8 @@ static enum outcome copy_bytes(struct packet *p, uint64_t dst, uint64_t src,
     return SDMA_OK;
 }
 
-/* The count is one less than the bytes; newer engines use 30 bits of it. */
+/* The count is the number of bytes less one; newer engines use 30 bits of it.
+ */
 static enum outcome copy_linear(struct packet *p)
 {
     return copy_bytes(p, address(p, 5), address(p, 3),
@@ -116,7 +118,7 @@ static enum outcome fill(struct packet *p)
     return SDMA_OK;
 }
 
-/* ---- what orders them ---- */
+/* ---- packets for order ---- */
 
 static enum outcome fence(struct packet *p)
 {

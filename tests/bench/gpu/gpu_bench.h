@@ -26,8 +26,8 @@ struct bench_row {
 };
 
 /*
- * A row; and one with a second for the same kernel written plainly, in
- * tests/bench/gpu/PLAIN.hip: the two are timed one after the other.
+ * BENCH_ROW is a row. BENCH_BOTH is two: the kernel, and a plain version of it
+ * in tests/bench/gpu/PLAIN.hip, timed one after the other.
  */
 #define BENCH_ROW(module, symbol, label, ...)                                  \
     {                                                                          \

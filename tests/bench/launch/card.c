@@ -127,7 +127,8 @@ struct bench {
     float *x; /* of the device */
 };
 
-/* One launch each; not inlined, so that no compiler knows the arguments. */
+/* A launch per call. Not inlined, so that the compiler does not know the
+ * arguments. */
 #define WAY static __attribute__((noinline)) int
 
 WAY raw_nothing(const struct bench *b, size_t n, float by)
@@ -211,8 +212,8 @@ static void compare(const char *kernel, const struct bench *b,
     }
 }
 
-/* kpack makes the device's context current where it is not, and puts back what
- * was; the driver alone launches nothing there. */
+/* No context is current: kpack makes the device's current for the launch and
+ * restores the old one; the driver alone cannot launch. */
 static void compare_bare(const struct bench *b)
 {
     static double times[2][TURNS];

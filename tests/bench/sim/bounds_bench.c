@@ -48,7 +48,8 @@ enum { MOST_BUFFERS = 32, PATTERN = 1 << 16 };
 static void *buffers[MOST_BUFFERS];
 static unsigned nbuffers;
 
-/* Numbers that every float type can hold, as scales of blocks too. */
+/* Memory filled with bits that are ordinary numbers in every float type, and
+ * valid scales of blocks. */
 uint64_t shape_memory(uint64_t nbytes)
 {
     static uint32_t words[PATTERN / 4];

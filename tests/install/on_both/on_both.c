@@ -48,7 +48,7 @@ int main(void)
 
     for (int i = 0; i < N; i++)
         a[i] = (float)i, b[i] = 0.5f;
-    /* HIP's come first, then CUDA's. Without one, it says what to look at. */
+    /* HIP's devices come first, then CUDA's. An error says what to check. */
     if (kpk_device_count(&ndevices) || kpk_device_get(0, &first))
         return fprintf(stderr, "%s\n", kpk_error_message()), 1;
     for (int d = 0; d < ndevices; d++) {

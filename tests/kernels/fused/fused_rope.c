@@ -34,7 +34,7 @@ static const struct rope_case {
     {300, 30, 160, 128, 1e6f, 0.25f, 1, 1, 9, 30, SAME | LAUNCH_ONE, 0},
 };
 
-/* Where tokens are, and what angles are divided and lengths multiplied by. */
+/* Tokens' positions, divisors of angles and multipliers of lengths. */
 struct places {
     int32_t *positions;
     float *factors;
@@ -56,7 +56,7 @@ static struct places places_of(struct kt *t, const struct rope_case *c)
     return p;
 }
 
-/* By how much pair j of a token turns. */
+/* The angle of a token's pair j. */
 static kt_real angle_of(const struct rope_case *c, const struct places *p,
                         uint32_t token, uint32_t j)
 {

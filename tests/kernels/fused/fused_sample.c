@@ -112,7 +112,7 @@ static bool may_be_drawn(const struct sample_case *c, const struct ranked *rank,
     }
     for (uint32_t i = 0; i < kept; i++)
         all += w[i];
-    /* the part p of it, and how much more that may be */
+    /* the least sum of at least p times all weights, by whole weights */
     for (uint32_t i = 0; i < kept && c->p < 1 && !greedy; i++) {
         sum += w[i];
         end = sum;

@@ -99,8 +99,8 @@ static void turn_of(const kpk_ggml_rope *r, const int32_t *positions,
     *sine = length * sinl(r->back ? -angle : angle);
 }
 
-/* Turns a row of a token; scale bounds what the turned elements' errors depend
- * on. */
+/* Turns a row of a token. `scale` gets the size to which each turned element's
+ * error is relative. */
 static void turn_row(const kpk_ggml_rope *r, const int32_t *positions,
                      size_t tokens, size_t token, const float *factors,
                      kt_real *x, kt_real *scale)

@@ -1,4 +1,4 @@
-/* reduce.h - what the tests of reductions, norms and their like share */
+/* reduce.h - shared by the tests of reductions and norms */
 #ifndef REDUCE_H
 #define REDUCE_H
 
@@ -26,7 +26,7 @@ void reduce_run_softmax(struct kt *t, const struct kt_row *row);
 
 /* ---- common.c ---- */
 
-/* Unit roundoff of what a type is computed in. */
+/* Unit roundoff of the type in which a type's sums are computed. */
 kt_real reduce_inner_roundoff(enum kt_type type);
 
 void reduce_name_case(struct kt *t, const char *what, size_t n, size_t threads);
@@ -51,7 +51,7 @@ enum rows_data {
     EQUAL_HUGE /* a constant near f32's greatest, or f16's */
 };
 
-/* Makes row x[first..first + n) of random numbers what its name says. */
+/* Turns row x[first..first + n) of random numbers into data of kind `what`. */
 void reduce_fill_row(enum kt_type type, void *x, size_t first, size_t n,
                      enum rows_data what);
 

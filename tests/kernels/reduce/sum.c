@@ -1,4 +1,4 @@
-/* sum.c - sum_*: added to what is there */
+/* sum.c - sum_*: sums added to the output's old values */
 #include "reduce.h"
 
 #include <assert.h>

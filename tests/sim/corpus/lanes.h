@@ -69,8 +69,8 @@ HOST_REFERENCE(dpp_rows)
         const int l = (int)(i & 15);
         u32 r = 0;
 
-/* A wave of 64 has rows 0 to 3, two waves of 32 have 0 and 1 twice: the masks
- * say the same of both. */
+/* A wave of 64 lanes has rows 0 to 3, two waves of 32 have rows 0 and 1 twice.
+ * The masks select the same lanes in both. */
 #define MOVE(control, from, rows, banks, bound)                                \
     {                                                                          \
         const int f = (from);                                                  \
@@ -340,7 +340,7 @@ DEVICE static inline void use_atomics(atomic_set *s, u32 v)
     fetch_add(&s->dsum, (double)(v & 0xffff) * 0.25);
     __hip_atomic_fetch_max(&s->dmost, (double)(v >> 8), __ATOMIC_RELAXED,
                            __HIP_MEMORY_SCOPE_AGENT);
-    /* narrower than the hardware's: loops of compare and swap */
+    /* narrower than the hardware's atomics: compilers emit loops of cmpswap */
     fetch_add(&s->half[v & 1], (u16)(v >> 4));
     __hip_atomic_fetch_max(&s->bytes[v & 3], (u8)(v >> 3), __ATOMIC_RELAXED,
                            __HIP_MEMORY_SCOPE_AGENT);

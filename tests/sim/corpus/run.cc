@@ -3,8 +3,8 @@
  * usage: run DIR [-k GLOB] [-O LEVEL] [-d DEVICE]
  *
  * DIR holds PROCESSOR/LEVEL.hsaco: the same text at each optimisation level
- * (O0w64: for waves of 64 lanes where a target has both). What is not there is
- * not run. Prints what differs and ends with "N passed, M failed", counted in
+ * (O0w64: for waves of 64 lanes where a target has both). Missing files are
+ * skipped. Prints differences and ends with "N passed, M failed", counted in
  * kernels times devices times levels.
  */
 #include "bits.h"

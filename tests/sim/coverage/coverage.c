@@ -63,7 +63,7 @@ static bool is_compute(const char *name)
     return true;
 }
 
-/* ---- what LLVM knows ---- */
+/* ---- LLVM's instructions ---- */
 
 struct list {
     char *name[MAX_NAMES]; /* in order of appearance, later sorted */

@@ -130,7 +130,7 @@ static bool agrees(const cell<T> &got, unsigned first, unsigned share,
                    const T *before, const T *turn)
 {
     cell<T> want = fresh<T>();
-    T passed_on = got.last; /* sum of exchanged values: returned or left */
+    T passed_on = got.last; /* sum of all values returned, and of the last */
     std::vector<T> turns(turn + first, turn + first + share);
 
     for (unsigned i = first; i < first + share; i++) {

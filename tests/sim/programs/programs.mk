@@ -7,7 +7,7 @@
 # with partial blocks, too, which clang's kernels do not allow by default.
 
 PROGRAMS      := textures surfaces vectors streams units groups texts buffered atomics
-# A static program has no sanitizer's runtime, and waits for ever for one.
+# With a sanitizer, a static program would wait for ever for its runtime.
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(if $(SAN),,$(H)/test/program/static)
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
@@ -23,7 +23,7 @@ $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(PROGRAM_HEADERS) $(B)/stam
 	  $(KPACK_DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call KPACK_COV,$(*D)) \
 	  $(if $(filter fences%,$(*F)),-Ikernels/include) $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(if $(filter buffered,$(*F)),-mprintf-kind=buffered) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
 
-# The host's half of HIP's old headers wants a wavefront's size, too.
+# HIP's old headers need the wavefront's size in host compilations, too.
 .PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
 $(H)/program/%.o: tests/sim/programs/%.hip $(PROGRAM_HEADERS) tests/sim/programs/bundle \
     $(CORPUS_ARCHS:%=$(B)/program/%/$$*.hsaco)
@@ -46,7 +46,7 @@ $(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 $(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) $(B)/program/gfx942/streams.hsaco $(B)/program/gfx1100/textures.hsaco
 $(H)/test/sim/test_hip_weak: | $(foreach a,gfx90a gfx942 gfx1030 gfx1100 gfx1201,$(B)/program/$a/fences.hsaco $(B)/program/$a/fences_without.hsaco)
 
-# It loads the library by its path: a static program has no other way.
+# A static program can load the library only by its path.
 $(H)/test/program/static: tests/sim/programs/static.c $(SIM_LIB)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"

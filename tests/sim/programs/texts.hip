@@ -127,7 +127,7 @@ static int run_assertion()
         got += n;
     text[got] = '\0';
     close(ends[0]);
-    /* AMD's runtime ends the process, this one answers an error. */
+    /* AMD's runtime kills the process; the simulated one returns an error. */
     if (waitpid(child, &status, 0) != child ||
         (WIFEXITED(status) && WEXITSTATUS(status) != 0) ||
         !std::strstr(text, "Device-side assertion") ||

@@ -1,6 +1,6 @@
 /* test_access.c - every load, store and atomic by its name, on each generation
  *
- * Tables of what the names mean, run through every encoding that has them:
+ * Tables of the names' meanings, run through every encoding that has them:
  * global, flat, scratch, buffer, LDS and scalar instructions. The test works
  * out each lane's expected value from bytes.
  */

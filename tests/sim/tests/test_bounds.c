@@ -666,7 +666,7 @@ static void test_dies_are_even_where_groups_that_work_are(void **state)
     sim_mem_free(a->base);
 }
 
-/* Nine groups on eight dies: one has two of them. */
+/* With nine groups on eight dies, one die has two groups. */
 static void test_dies_are_even_where_one_has_a_group_more(void **state)
 {
     struct sim_stats s = {.work.working_groups = 9};

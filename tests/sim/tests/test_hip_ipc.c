@@ -30,7 +30,7 @@ static int split(void)
     assert_true(other >= 0);
     to_other = other ? down[1] : up[1];
     from_other = other ? up[0] : down[0];
-    /* Whoever waits for the other one sees it end. */
+    /* Closes the other process's ends: a read then ends with that process. */
     close(other ? down[0] : down[1]);
     close(other ? up[1] : up[0]);
     return other == 0;

@@ -99,7 +99,7 @@ static void test_arguments_by_pointers_and_by_buffer(void **state)
     EXPECT(hipSuccess,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
     expect_mixed(out);
-    /* The caller's memory is its own again when the call returns. */
+    /* The caller may change the arguments' memory after the call. */
     EXPECT(hipSuccess,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
     memset(&m, 0, sizeof(m));
@@ -114,7 +114,7 @@ static void test_arguments_by_pointers_and_by_buffer(void **state)
     EXPECT(hipErrorInvalidValue,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
     extra[3] = &size;
-    extra[4] = NULL; /* the end mark of another platform */
+    extra[4] = NULL; /* the end mark of CUDA */
     EXPECT(hipErrorInvalidValue,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
     extra[4] = HIP_LAUNCH_PARAM_END;
@@ -633,8 +633,8 @@ static void test_a_block_larger_than_the_grid(void **state)
     free(code);
 }
 
-/* The largest grid there is ends in time, and is counted, if its kernel does
- * nothing. */
+/* The largest grid of an empty kernel ends in a short time, and its groups are
+ * counted. */
 static void test_largest_grid_of_an_empty_kernel(void **state)
 {
     const unsigned most = 0x7fffffff;

@@ -181,7 +181,7 @@ static void test_boxes_fit_their_pitch(void **state)
     EXPECT(hipSuccess, hipFree(b));
 }
 
-/* A place in a box makes no address of NULL. */
+/* NULL is refused even if the position in the box is not 0. */
 static void test_a_box_without_memory_is_refused(void **state)
 {
     char plain[64] = "";

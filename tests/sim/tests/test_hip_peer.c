@@ -202,7 +202,7 @@ static void one_of_two_guests_leaves(void)
     EXPECT(hipSuccess, hipSetDevice(2));
     EXPECT(hipSuccess, hipDeviceEnablePeerAccess(1, 0));
     EXPECT(hipSuccess, hipDeviceDisablePeerAccess(1));
-    p = allocate(1); /* still for all, since device 0 has access */
+    p = allocate(1); /* mapped on all devices, because device 0 has access */
     EXPECT(hipSuccess, step(0, p, 1));
     EXPECT(hipSuccess, hipSetDevice(0));
     EXPECT(hipSuccess, hipDeviceDisablePeerAccess(1));
@@ -224,14 +224,14 @@ static void copies_and_fills(void)
     b = allocate(1);
     c = allocate(1);
     d = allocate(2);
-    /* From and to the host: no other device has a part in it. */
+    /* A copy from the host maps the memory on no other device. */
     EXPECT(hipSuccess, hipMemcpy(b, host, sizeof(host), hipMemcpyHostToDevice));
     EXPECT(hipErrorIllegalAddress, step(0, b, 1));
     EXPECT(hipSuccess, hipMemcpyPeer(b, 1, a, 0, sizeof(host)));
     expect_all(b, 0);
     EXPECT(hipSuccess, step(0, b, 1));
     EXPECT(hipSuccess, step(1, a, 1));
-    EXPECT(hipErrorIllegalAddress, step(0, c, 1)); /* had no part in the copy */
+    EXPECT(hipErrorIllegalAddress, step(0, c, 1));     /* was not copied */
     EXPECT(hipSuccess, hipMemset(d, 0, sizeof(host))); /* by device 0 */
     EXPECT(hipSuccess, hipDeviceSynchronize());
     EXPECT(hipSuccess, step(1, d, 1));

@@ -120,8 +120,8 @@ static void test_stream_is_asynchronous_and_in_order(void **state)
     EXPECT(hipSuccess, hipStreamDestroy(s));
 }
 
-/* Work on the default stream waits for blocking streams, and they for it;
- * others do not take part. */
+/* The default stream and blocking streams wait for each other's work; other
+ * streams do not take part. */
 static void test_default_stream(void **state)
 {
     struct gate first = {false}, second = {false};

@@ -465,7 +465,7 @@ static void test_atomics_of_64_bits_take_texels_of_two_channels(void **state)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- refused images ---- */
 
 static void expect_fault(struct asm_state *st, const char *text,
                          enum sim_fault_kind kind, const char *word)

@@ -9,7 +9,7 @@ static const enum sim_number_format numbers[] = {
     SIM_NUMBER_UNORM, SIM_NUMBER_SNORM, SIM_NUMBER_USCALED, SIM_NUMBER_SSCALED,
     SIM_NUMBER_UINT,  SIM_NUMBER_SINT,  SIM_NUMBER_FLOAT,   SIM_NUMBER_SRGB};
 
-/* Whether this target has the format; an image of it. */
+/* An image of a format, or NULL if the target does not have it. */
 static struct test_image *image_of(const char *target, enum sim_data_format d,
                                    enum sim_number_format n)
 {

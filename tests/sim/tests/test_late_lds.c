@@ -322,7 +322,8 @@ static const struct {
      FORBIDDEN},
 };
 
-static bool watches; /* for races: then a fault is another value */
+static bool
+    watches; /* check for races, each of which counts as a wrong value */
 
 static bool is_gfx12(const char *target)
 {
@@ -436,7 +437,7 @@ static void test_what_is_allowed_shows(void **state)
     }
 }
 
-/* Seed 0 and KPK_SIM_RACES find each of them, and nothing else. */
+/* Seed 0 and KPK_SIM_RACES find each missing wait, and nothing else. */
 static void test_a_missing_wait_is_a_race(void **state)
 {
     (void)state;

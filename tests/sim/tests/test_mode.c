@@ -63,11 +63,12 @@ static const struct denormal_case denormals[] = {
     {"gfx942", "v_cmp_lt_f16 vcc, 0, v2\nv_cndmask_b32 v0, 0, 1, vcc", OBEYS_64, 0x0200, 0, 0, 1, 0, 1},
     {"gfx942", "v_cmp_class_f16 vcc, v2, v4\nv_cndmask_b32 v0, 0, 1, vcc", OBEYS_NONE, 0x0200, 0x80, 0, 1, 1, 1},
     {"gfx942", "v_add_u16 v0, v2, v4", OBEYS_NONE, 0x0200, 0x0100, 0, 0x0300, 0, 0},
-    /* LDS obeys, memory does as its generation does */
+    /* LDS atomics obey the mode; whether memory atomics flush depends on the
+     * generation */
     {"gfx942", "s_mov_b64 exec, 2\nv_mov_b32 v8, 0\nds_write_b32 v8, v2\nds_add_f32 v8, v4\nds_read_b32 v0, v8", OBEYS_32, DEN_F32, MIN_F32, 0, 0x00c00000, MIN_F32, 0x00c00000},
     {"gfx942", "v_mov_b32 v8, 0\nscratch_store_dword v8, v2, off\nv_mov_b32 v10, 0\nv_mov_b32 v11, 0x20000\nflat_atomic_add_f32 v[10:11], v4\nscratch_load_dword v0, v8, off", OBEYS_NONE, DEN_F32, MIN_F32, 0, 0x00c00000, 0, 0},
     {"gfx1100", "v_mov_b32 v8, 0\nscratch_store_b32 v8, v2, off\nv_mov_b32 v10, 0\nv_mov_b32 v11, 0x20000\nflat_atomic_add_f32 v[10:11], v4\nscratch_load_b32 v0, v8, off", OBEYS_NONE, DEN_F32, MIN_F32, 0, MIN_F32, 0, 0},
-    /* dot products flush f32 always */
+    /* dot products always flush f32 */
     {"gfx942", "v_dot2_f32_f16 v0, v2, v4, v6", OBEYS_NONE, 0, 0, DEN_F32, 0, 0, 0},
     {"gfx1100", "v_dot2_f32_f16 v0, v2, v4, v6", OBEYS_NONE, 0x3c00, 0x0001, DEN_F32, 0x33800000, 0, 0},
 };

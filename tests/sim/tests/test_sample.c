@@ -571,7 +571,7 @@ static void test_gradients_choose_the_level(void **state)
                                 kind % 5 == 4);
 }
 
-/* Four lanes in a row are two by two pixels. */
+/* Gradients come from groups of four lanes, which are 2 x 2 pixels. */
 static void test_squares_of_lanes_choose_the_level(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@
 static void *library;
 static void *images[3];
 
-/* Calls NAME with arguments of which HIP's functions have nothing but words. */
+/* Calls function NAME; the arguments are integers and pointers only. */
 #define FN(name) ((int (*)())function(#name)) /* NOLINT: any arguments */
 
 static void *function(const char *name)

@@ -1,9 +1,9 @@
 /*
- * bins.h - places in the order of all tokens, by counting in bins
+ * bins.h - finds the token at a given place of the sorted order, by histograms
  *
- * The first bins divide the distances from the greatest logit evenly, the last
- * bin having the greatest. find_key() goes on with the bits of the keys within
- * one bin, as a radix sort does.
+ * The first histogram divides distances from the greatest logit evenly; its
+ * last bin holds the greatest logit. find_key() then refines one bin by the
+ * bits of its keys, as a radix sort does.
  */
 #pragma once
 
@@ -25,8 +25,9 @@ template <typename T> DEV void clear_bins(const sampler<T> &s)
 }
 
 #if KPK_NVIDIA
-/* NVIDIA has no 64-bit addition in LDS, and would loop. The lower halves of all
- * sums lie side by side, the upper ones behind them, so bins use all banks. */
+/* NVIDIA has no 64-bit atomic addition in LDS and would loop, so the halves of
+ * sums are added apart. The lower halves of all sums are contiguous, with the
+ * upper halves behind them, to use all banks. */
 template <typename T> DEV void add_weight(const sampler<T> &s, u32 b, u32 w)
 {
     u32 *const half = reinterpret_cast<u32 *>(s.sums) + b;

@@ -10,7 +10,7 @@ constexpr u32 log_bins = 11, bins = 1u << log_bins;
 constexpr u32 most_listed = 2048;
 constexpr u32 bin_segments = 32, segment_bins = bins / bin_segments;
 
-/* where a search in bins has come to */
+/* the result of a search in bins */
 struct found_bin {
     two<u64> before; /* weighed and counted, in front of the bin */
     u32 bin, count;
@@ -35,7 +35,7 @@ template <typename T> struct sampler {
     u32 *length;       /* keys for the list, also too many */
     const u64 *listed; /* list; null: keys come from the logits */
 
-    /* how often the greatest's weight is halved; or NaN */
+    /* how often the greatest logit's weight is halved for x; or NaN */
     DEV_MEMBER f32 halvings(f32 x) const
     {
         return x == top ? 0.0f : rounded_product(top - x, per_bit);
@@ -64,7 +64,7 @@ template <typename T> struct sampler {
             });
         }
     }
-    /* whether halvings() of a number is the product alone */
+    /* whether halvings() is only the product, without the special case */
     DEV_MEMBER bool is_plain() const
     {
         return top < infinity<f32>() && per_bit < infinity<f32>();

@@ -20,8 +20,9 @@
 
 #include "nvidia/attention/attend_warp.h"
 
-/* Codes of two bytes of two blocks, lower bytes first, to f16 times scales:
- * those of bytes 0 and 2, of an element and of its neighbour 16 further. */
+/* Converts codes to f16 and multiplies by scales. A word has two bytes of each
+ * of two blocks, lower bytes first; codes of bytes 0 and 2 are converted. High
+ * takes the element 16 further on. */
 template <class Format> struct BlockCodes;
 #define HALVES_2(name, op)                                                     \
     DEV u32 name(u32 x, u32 y)                                                 \
@@ -45,7 +46,7 @@ template <> struct BlockCodes<Q8_0Format> {
     }
 };
 template <> struct BlockCodes<Q4_0Format> {
-    static constexpr u32 further = 0; /* the same byte has it */
+    static constexpr u32 further = 0; /* both elements are in one byte */
 
     template <bool High> static DEV_MEMBER u32 halves(u32 w, u32 scales)
     {
@@ -212,7 +213,8 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
                               7);
         }
     }
-    /* exponent: the biased one of the row's largest element */
+    /* Converts row i from bf16 to f16 in units of unit[i]. `exponent` is the
+     * biased exponent of the row's largest element. */
     DEV_MEMBER void to_f16(u32 i, u32 exponent)
     {
         const u32 e = max_of(exponent, 11u);
@@ -230,9 +232,10 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
 
     /* ---- scores and results ---- */
 
-    /* Two bytes at `at` and two `apart` from there, of two rows or places, the
-     * same 16 elements further, and scales. Loaded for some blocks at once, as
-     * a load takes longer than the work on a block. */
+    /* Codes and scales of a block: low[] has two bytes at `at` and two bytes
+     * Apart further, high[] those of the elements 16 further on. A caller
+     * loads several blocks at once, because a load takes longer than the work
+     * on a block. */
     template <u32 Apart, u32 ScaleApart> struct Raw {
         u32 low[2], high[2], scale[2];
 
@@ -247,7 +250,7 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
                     scale[i] = lds_load_u16(scale_at + i * ScaleApart);
             }
         }
-        /* even elements, odd ones, and the same further on */
+        /* y: even elements, odd elements, then even and odd of high[] */
         DEV_MEMBER void operands(u32 (&y)[4]) const
         {
             const u32 scales =
@@ -329,7 +332,8 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
             }
         }
     }
-    /* the column of o[n][0], and how far that of o[n][1] is behind it */
+    /* the column of o[n][0], and the distance from it to the column of o[n][1]
+     */
     static DEV_MEMBER u32 column(u32 n)
     {
         return n / 4 * 32 + n % 4 / 2 * 16 + threadIdx.x % 4 * 4 + n % 2;

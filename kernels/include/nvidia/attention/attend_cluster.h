@@ -1,8 +1,8 @@
 /*
- * attend_cluster.h - clusters of sm_90 that join the results of splits
+ * attend_cluster.h - joins the results of splits in a cluster of sm_90
  *
- * The splits of some rows' keys are the blocks of a cluster, which read each
- * other's results from LDS.
+ * Each block of a cluster computes one split of the keys, and the blocks read
+ * each other's results from LDS.
  */
 #pragma once
 

@@ -189,7 +189,7 @@ template <typename T, u32 D, class Form, class Format> struct AttendDecode {
                         merge_blocks(lds.block, a.splits, r, col), p_lead<T>,
                         c * across + col);
                 });
-            cluster_show(); /* the other blocks have read */
+            cluster_show(); /* wait until the other blocks have read */
 #endif
         }
     }

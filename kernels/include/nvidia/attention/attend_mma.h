@@ -1,11 +1,11 @@
 /*
  * attend_mma.h - attention of many queries by mma.sync, on sm_80 and later
  *
- * A workgroup of 8 warps takes 128 queries and walks over the keys that they
- * see. K and V of some keys are a stage; while one is worked on, others are on
- * their way to LDS by cp.async. Each warp takes all keys of a stage for its own
- * queries (attend_warp.h). There is LDS for two workgroups on a multiprocessor:
- * one's matrix instructions run beside the other's exponentials.
+ * A workgroup of 8 warps takes 128 queries and loops over the keys that they
+ * see. A stage holds K and V of some keys; while warps compute one stage,
+ * cp.async fills others. Each warp processes all keys of a stage for its own
+ * queries (attend_warp.h). LDS suffices for two workgroups per multiprocessor,
+ * so that one's matrix instructions overlap the other's exponentials.
  */
 #pragma once
 
@@ -111,7 +111,8 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
         w.round(x, p);
         w.add_values(p, lds + half_nbytes);
     }
-    /* Makes this workgroup's tiles: 128 queries of a head and sequence each. */
+    /* Computes this workgroup's tiles of 128 queries of one head and
+     * sequence. */
     static DEV_MEMBER void all(const AttentionArgs &a, u32 lds)
     {
         NO_UNROLL
@@ -120,7 +121,8 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
 
             NO_UNROLL
             for (u32 h = blockIdx.y; h < a.h; h += gridDim.y) {
-                /* the last queries first: they see most if a mask hides keys */
+                /* The last queries first: with a causal mask they take
+                 * longest. */
                 NO_UNROLL
                 for (u32 at = blockIdx.x;
                      nq > 0 && at <= (u32)(nq - 1) / (u32)queries;

@@ -1,7 +1,7 @@
 /*
- * attend_shapes.h - how workgroups share attention of many queries
+ * attend_shapes.h - tiles of attention of many queries
  *
- * Also for attention.csv.c: a launch gives so much dynamic LDS.
+ * attention.csv.c uses it, too, for the dynamic LDS of launches.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
     X( 64, 64, 32, 3, 0, 2)                                                    \
     X(128, 32, 32, 2, 1, 2)                                                    \
     X(256, 16, 16, 3, 0, 1)
-/* the same in static LDS, for a launch that gives none */
+/* the same in static LDS, for launches without dynamic LDS */
 #define ATTEND_FALLBACK_SHAPES(X)                                              \
     X( 64, 32, 32, 2, 0, 1)                                                    \
     X(128, 16, 16, 2, 0, 1)                                                    \

@@ -16,7 +16,7 @@
 #include "attention/attend.h"
 #include "nvidia/copy/mma_operands.h"
 
-/* How K, V and Q lie in LDS. */
+/* The layout of K, V and Q in LDS. */
 template <u32 D> struct AttendLines {
     static constexpr u32 nbytes = D * 2, pieces = D / 8;
 
@@ -205,8 +205,9 @@ struct AttendRows {
 
     /* ---- scores ---- */
 
-    /* Scores in powers of two, with all that the arguments say. mask(i, n,
-     * seen) is what a mask adds for slot i and key number n. */
+    /* Scales scores for exp2(), and applies softcap, ALiBi and masks as the
+     * arguments say. mask(i, n, seen) is a mask's addend for slot i and key
+     * number n. */
     template <class Mask>
     DEV_MEMBER void finish_scores(Scores &x, const AttentionArgs &a, u32 b,
                                   u32 head, i32 key0, Mask mask) const
@@ -278,8 +279,8 @@ struct AttendRows {
     /* ---- exponentials ---- */
 
     /*
-     * Scores to powers of two. Returns the factor still to apply, which is 1 if
-     * it has been applied.
+     * Turns scores into exponents of two. Returns the factor that the caller
+     * still has to apply: 1 for none.
      */
     template <class Mask>
     DEV_MEMBER f32 finish(Scores &x, const AttentionArgs &a, u32 b, u32 head,
@@ -300,8 +301,8 @@ struct AttendRows {
         finish_scores(x, a, b, head, key0, mask);
         return 1;
     }
-    /* If a score exceeds the range of P, results of slot i must be multiplied:
-     * scale(i, by). */
+    /* Raises the rows' maxima for scores that exceed the range of P. scale(i,
+     * by) multiplies the results of row slot i. */
     template <class Scale>
     DEV_MEMBER void raise(const Scores &x, f32 factor, Scale scale)
     {
@@ -324,8 +325,8 @@ struct AttendRows {
             },
             scale);
     }
-    /* Finishes scores by a mask in memory, and raises m if need be: returns
-     * finish()'s factor. */
+    /* Adds a mask from memory to the scores by finish(), and raises m if the
+     * row's maximum grew. Returns finish()'s factor. */
     DEV_MEMBER f32 weigh(Scores &x, const AttentionArgs &a, u32 b, u32 head,
                          i32 key0)
     {
@@ -439,7 +440,7 @@ struct AttendWarp : AttendRows<T, D, Keys, Decode, Form> {
 
     /* ---- queries ---- */
 
-    /* slab: LDS that no other warp needs */
+    /* slab: this warp's own LDS */
     DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
                           const Rows &rows, u32 b, i32 first_row, u32 slab)
     {
@@ -558,7 +559,8 @@ struct AttendWarp : AttendRows<T, D, Keys, Decode, Form> {
     {
         copy_lines<Lines, Keys, 32>(lds, a, b, k, d, aligned, key0, span, lane);
     }
-    /* the column of o[n][0], and how far that of o[n][1] is behind it */
+    /* the column of o[n][0], and the distance from it to the column of o[n][1]
+     */
     static DEV_MEMBER u32 column(u32 n)
     {
         return n * 8 + threadIdx.x % 4 * 2;

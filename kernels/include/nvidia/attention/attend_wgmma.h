@@ -9,10 +9,10 @@
  * copies of a workgroup's next queries start while the results of these are
  * stored. A mask's tiles come through a ring of their own, each behind its K.
  *
- * Scores are wgmma's products of Q and K in LDS; P goes from registers, where
- * it lies as it has to, to the product with V. While P of a tile is computed
- * the product of the tile before runs, and other warpgroups' do: see
- * Computing::run().
+ * Scores are wgmma's products of Q and K in LDS. P stays in registers, which
+ * have the layout for wgmma's product with V. While a warpgroup computes P of a
+ * tile, its product of the previous tile runs, and other warpgroups' products:
+ * see Computing::run().
  */
 #pragma once
 
@@ -99,7 +99,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
                        : masks + (at.slot - (u32)others) * nbytes;
         }
     };
-    /* Queries of a sequence and a head from `first` on, and their key span. */
+    /* A tile of queries of one sequence and head, starting at `first`, and the
+     * span of keys that they see. */
     struct Work {
         Sequence s;
         Rows rows;
@@ -265,8 +266,9 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             typedef Wgmma<T, keys> Product;
             u64 a, b;
 
-            /* there are too few registers to keep each step's; the same in all
-             * lanes, and known to be, so that steps are added in scalar ones */
+            /* Registers are too few for each step's descriptors. The shuffle
+             * makes q uniform for the compiler, so that steps are added in
+             * uniform registers. */
             q = __shfl_sync(0xffffffffu, q, 0);
             a = wgmma_operand(q), b = wgmma_operand(k);
             wgmma_fence();
@@ -305,7 +307,7 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         {
             return reinterpret_cast<f32(&)[D / 2]>(r.o);
         }
-        /* Finishes scores, which a mask's tile may change. */
+        /* Finishes scores, and adds a tile of the mask if there is one. */
         DEV_MEMBER f32 finish(Results &r, typename Results::Scores &x,
                               const AttentionArgs &a, const Work &w, i32 key0)
         {
@@ -331,8 +333,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             return factor;
         }
         /*
-         * S0 = Q K0, P0 of it, and then in turn: S1 = Q K1 and O += P0 V0 are
-         * started together, and P1 is computed as soon as S1 is there.
+         * Computes S0 = Q K0 and P0, and then loops: S1 = Q K1 and O += P0 V0
+         * are started together, and P1 is computed as soon as S1 is complete.
          */
         DEV_MEMBER void run(const AttentionArgs &a, const Work &w)
         {
@@ -407,10 +409,11 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     };
 
     /*
-     * The workgroup's share of the work. Heads go by in sections, whose K and V
-     * the L2 cache holds, and the heads of a section take turns. A head's last
-     * queries come first: if a mask hides keys, they see the most. So every
-     * other round goes through the workgroups backwards.
+     * The workgroup's share of the tiles. Heads are processed in sections, as
+     * many heads as have K and V that fit the L2 cache; within a section, tiles
+     * alternate between heads. A head's last queries come first, because with a
+     * causal mask they see the most keys. Every other round assigns tiles to
+     * workgroups in reverse order, to balance this.
      */
     template <class Role>
     static DEV_MEMBER void each(Role &role, const AttentionArgs &a)

@@ -66,7 +66,8 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
             (place - images * at.by_plane.d) + (c + first) * at.v.x.sc);
         u32 to = lds_to + first * at.pitch + grain * n;
 
-        /* behind the last position: old LDS is multiplied, but not stored */
+        /* Past the last position nothing is copied: stale LDS is multiplied,
+         * and the results are not stored. */
         if (tile.p0 + by >= at.count)
             return;
         if (left >= channels) {
@@ -142,7 +143,7 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
                 (h - images * at.by_h_out.d) * stride * at.v.x.sh +
                 column * stride;
 
-            /* as for rows: old LDS behind the last position */
+            /* as in copy_rows(), nothing is copied past the last position */
             if (tile.p0 + e >= at.count)
                 return;
             copy_grain<n>(lds_to + term_at(e, piece * n, at.pitch),
@@ -157,8 +158,8 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
         else
             copy_rows<n>(tile, c, lds_to);
     }
-    /* Addresses are worked out anew for each stage: while products are made, no
-     * registers are free to keep them. */
+    /* Addresses are computed for each stage, because the products leave no
+     * registers to keep them. */
     DEV_MEMBER void copy_stage(const Feed &feed, bool held) const
     {
         const Tile &tile = at.tile[feed.tile % turns];
@@ -181,8 +182,8 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
         }
         async_copies_end();
     }
-    /* For one thread. A tile is known before it is fed: it is read one barrier
-     * later at the soonest. */
+    /* Called by one thread. Stores the next tile's numbers at least one barrier
+     * before other threads read them. */
     DEV_MEMBER void advance(const TileBlocks &blocks, const Feed &from,
                             Feed &to, bool held) const
     {
@@ -219,12 +220,12 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
                 wait_for_stage();
             __syncthreads();
             forget_memory();
-            /* the next tile's, while this tile's sums have no LDS of their own
-             */
+            /* the stage is the next tile's, and shares LDS with this tile's
+             * sums */
             const bool held = shares && at.feed[odd].tile != turn;
 
             copy_stage(at.feed[odd], held);
-            /* the others multiply */
+            /* meanwhile the other threads multiply */
             if (threadIdx.x == 0)
                 advance(blocks, at.feed[odd], at.feed[odd ^ 1], held);
             if (ahead > 0) { /* the ring is not full yet */

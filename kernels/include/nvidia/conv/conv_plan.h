@@ -58,31 +58,32 @@ template <typename T> struct ConvPlan {
         u32 log_m;         /* output channels of a tile */
         u32 log_splits;    /* groups of warps that share a tile's taps */
         u32 log_blocks;    /* rows of channels at a time */
-        u32 width, height; /* the padded image, as far as read */
-        u32 across, down;  /* entries and rows from position to position */
+        u32 width, height; /* the part of the padded image that is read */
+        u32 across, down;  /* entries and rows between adjacent positions */
         u32 entries;       /* in a slab, at most */
         u32 halo;          /* entries from a position's first tap to its last */
-        /* tiles in a row of outputs, 0 for tiles that are not of one row; a
-         * slab then has `segment` entries of each row that a tap reads */
+        /* parts: tiles per row of outputs, or 0 if a tile may span rows. If
+         * not 0, the slab has `segment` entries of each row that a tap reads */
         u32 parts, segment;
-        u32 taps, taps_once; /* most of a part; once: as LDS has room for */
-        u32 down_a_row;      /* entries from a row of taps to the next */
+        /* taps: the most that a part has; taps_once: as many as fit LDS */
+        u32 taps, taps_once;
+        u32 down_a_row;           /* entries from a row of taps to the next */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
         u32 plane, count;         /* positions of an image, and of all */
         u32 tiles_o, tiles;
-        u32 lines; /* a kernel's elements come 16 bytes at a time */
-        /* direct: what is multiplied is copied to LDS without a slab, rows of
-         * positions for windows of one tap, else patches. `1 << log_grain`
-         * bytes of it lie side by side. */
+        u32 lines; /* 1: a kernel's elements are copied 16 bytes at a time */
+        /* direct: operands are copied to LDS without a slab: rows of positions
+         * for windows of one tap, else patches. Copies have `1 << log_grain`
+         * contiguous bytes. */
         u32 direct, log_grain;
-        /* patches: windows lie in the image and so do their rows, one piece
-         * each. Channels and taps are numbered as they lie in the kernel. */
+        /* patches: no window leaves the image, and each row of a window is one
+         * contiguous piece. Terms are numbered as they lie in the kernel. */
         u32 patches;
         u32 terms; /* if direct: channels, or channels times taps */
         u32 log_kernel_grain;
-        /* ring_at: 0 if the ring lies where a tile's sums are stored, too.
-         * pitch: bytes of a channel's row of positions; of 32 bytes of all
-         * windows */
+        /* ring_at: 0 if the ring shares its LDS with the tile's sums.
+         * pitch: bytes of one channel's row of positions; if patches, of a row
+         * with 32 bytes of each window */
         u32 ring_at, ring_stages, stage_nbytes, pitch;
 
         DEV_MEMBER u32 positions() const
@@ -103,11 +104,11 @@ template <typename T> struct ConvPlan {
      */
     struct Shape : Layout {
         Conv v;
-        Conv whole;       /* the convolution itself */
-        Axis<i32> ah, aw; /* of the part, as of pads and taps */
+        Conv whole;       /* the whole convolution */
+        Axis<i32> ah, aw; /* the part's pads and taps */
         u32 pad_h, pad_w; /* entries before the image */
         Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
-        /* where taps lie: bytes in the slab, elements in the kernel */
+        /* offsets of taps: in bytes of the slab, in elements of the kernel */
         u32 tap_offset[ConvPlan::most_taps], tap_place[ConvPlan::most_taps];
         const T *x, *w;
         T *y;
@@ -115,7 +116,7 @@ template <typename T> struct ConvPlan {
         Tile tile[most_turns];
         u32 cost[planners / 32];
 
-        /* the entry of a position, counted from that of position 0 */
+        /* a position's entry, relative to the entry of position 0 */
         DEV_MEMBER u32 entry_of(u32 p) const
         {
             const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
@@ -192,7 +193,7 @@ template <typename T> struct ConvPlan {
     static DEV_MEMBER bool accepts(const Conv &v, bool patches)
     {
         constexpr u64 least_terms = 16;
-        /* three channels, say: direct.h is faster, but for single images */
+        /* with few channels direct.h is faster, except for single images */
         constexpr u64 few_outputs = 1u << 23;
         const u64 taps = v.w.kh * v.w.kw;
         const u64 positions = v.x.b * v.h_out * v.w_out;
@@ -242,7 +243,8 @@ template <typename T> struct ConvPlan {
         return wide < 1ull << 31 && high < 1ull << 31 &&
                wide * high < 1ull << 31 && wide * high * v.x.b < 1ull << 31;
     }
-    /* Lays a tile out; returns its time, or too_much if there is no room. */
+    /* Plans a tile's layout in LDS; returns the time, or too_much if it does
+     * not fit. */
     static DEV_MEMBER u32 cost_of(const Conv &conv, const Conv &v, const T *x,
                                   const T *w, u32 room, bool by_rows,
                                   Layout &at)
@@ -376,7 +378,7 @@ template <typename T> struct ConvPlan {
                    ? (u32)min_of<u64>(cost >> 6, too_much)
                    : too_much;
     }
-    /* whether one of the planners found a way: once all threads are here */
+    /* Whether a planner found a tile; call it after a barrier. */
     static DEV_MEMBER bool takes(const Shape &at)
     {
         return blockDim.x == threads &&
@@ -398,7 +400,7 @@ template <typename T> struct ConvPlan {
     {
         return v & (0 - v);
     }
-    /* the remainder whose outputs take tap 0, and so the most taps */
+    /* the remainder of outputs that use tap 0: they have the most taps */
     static DEV_MEMBER u64 fullest(const Conv &v)
     {
         return (v.stride - v.padding % v.stride) % v.stride;
@@ -417,7 +419,7 @@ template <typename T> struct ConvPlan {
         v.dilation = (u64)max_of(max_of(-h.reach, -w.reach), 1);
         return v;
     }
-    /* bytes of a row of a window that lie side by side, in all windows */
+    /* the alignment of windows' rows, in contiguous bytes */
     static DEV_MEMBER u32 patch_grain(const Conv &v, const T *x)
     {
         const u64 steps = v.w.kw | (v.w_out > 1 ? v.stride : 0) |
@@ -427,7 +429,7 @@ template <typename T> struct ConvPlan {
 
         return low_bit((u32)(u64)x | (u32)(steps * sizeof(T)) | 16);
     }
-    /* the same of the kernel's rows */
+    /* the same for the kernel's rows */
     static DEV_MEMBER u32 kernel_grain(const Conv &v, const T *w)
     {
         const u64 steps =

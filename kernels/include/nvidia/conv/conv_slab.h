@@ -62,7 +62,7 @@ struct ConvSlab : ConvTiles<Transposed, T> {
         forget_memory();
         finish(tile, sums);
     }
-    /* where the lane's positions lie in the slab */
+    /* Finds the addresses of the lane's positions in the slab. */
     DEV_MEMBER void find_slab(const Tile &tile, u32 (&slab_lds)[2]) const
     {
         UNROLL
@@ -86,12 +86,13 @@ struct ConvSlab : ConvTiles<Transposed, T> {
             slab_lds[i] = (slab_lds[i] * 32 << at.log_blocks) + l / 8 % 2 * 16;
         }
     }
-    /* 16 bytes are moved so that 8 entries in a row lie in different banks */
+    /* Permutes 16-byte pieces so that 8 adjacent entries use different banks.
+     */
     DEV_MEMBER u32 swizzled(u32 at_byte) const
     {
         return at_byte ^ (at_byte >> 3 & ((32u << at.log_blocks) - 16));
     }
-    /* where the taps lie in the slab and in the kernel */
+    /* Lists the taps' offsets in the slab and in the kernel. */
     DEV_MEMBER void list_taps() const
     {
         const u32 kw = Transposed ? (u32)at.aw.taps : (u32)at.v.w.kw;
@@ -109,7 +110,8 @@ struct ConvSlab : ConvTiles<Transposed, T> {
             at.tap_place[t] = (u32)at.ah.element((i32)h) * (u32)at.v.w.sh +
                               (u32)at.aw.element((i32)w) * (u32)at.v.w.sw;
     }
-    /* where the inputs of the entries lie: bytes from the tile's first image */
+    /* Lists the entries' inputs, as byte offsets from the tile's first image.
+     */
     DEV_MEMBER void list_places(const Tile &tile) const
     {
         u32 *const places = reinterpret_cast<u32 *>(lds + at.places_at);

@@ -24,13 +24,13 @@
 
 /* ---- operands of a warp, from LDS ----
  *
- * Rows of 32 bytes of input channels: of the kernel one for an output channel,
- * of the inputs one for a position, or, where positions lie side by side, a row
- * of positions for each channel.
+ * LDS has rows of 32 bytes of input channels: of the kernel one row for each
+ * output channel, of the inputs one row for each position. If positions are
+ * contiguous, inputs have a row of positions for each channel instead.
  */
 
-/* 16 output channels by 16 positions, of each a row of 32 bytes of input
- * channels in LDS. */
+/* Multiplies 16 output channels by 16 positions; each has a row of 32 bytes of
+ * input channels in LDS. */
 template <typename T> struct SlabOp {
     struct Positions {
         u32 v[4];
@@ -52,7 +52,8 @@ template <typename T> struct SlabOp {
             return l % 16 * pitch + l / 16 * 16;
         }
     };
-    /* added to the kernel's address for the next positions; see SlabOp<f32> */
+    /* Offset of the kernel's address for the next positions. It is always 0;
+     * SlabOp<f32> hides the 0 from the compiler. */
     static DEV_MEMBER u32 again(const Conv &)
     {
         return 0;
@@ -117,9 +118,9 @@ template <> struct SlabOp<f32> {
         }
     };
     typedef Split Positions;
-    /* 0, but the compiler does not know: so it loads and splits the kernel's
-     * elements again for the next positions. Kept in registers, these elements
-     * would be spilled. */
+    /* 0, which the compiler does not know, so it loads and splits the kernel's
+     * elements again for the next positions. If it kept these elements in
+     * registers, it would spill them. */
     static DEV_MEMBER u32 again(const Conv &v)
     {
         return (u32)v.x.b >> 30;
@@ -235,8 +236,8 @@ template <bool Transposed, typename T> struct ConvTiles {
         again(at, tile);
         __syncthreads();
     }
-    /* Adds up and stores the sums of all groups by way of LDS, a quarter of the
-     * tile's channels at a time. Returns in all threads whether a sum is NaN.
+    /* Adds up the sums of all groups in LDS and stores them, a quarter of the
+     * tile's channels at a time. Returns to all threads whether a sum is NaN.
      */
     DEV_MEMBER bool store(const Tile &tile, const f32 (&sums)[2][2][2][4]) const
     {
@@ -247,7 +248,7 @@ template <bool Transposed, typename T> struct ConvTiles {
                    ? store_by<4>(tile, sums, plane)
                    : store_by<1>(tile, sums, plane);
     }
-    /* A thread stores V positions of many channels, always the same. */
+    /* A thread stores the same V positions of many channels. */
     template <u32 V>
     DEV_MEMBER bool store_by(const Tile &tile, const f32 (&sums)[2][2][2][4],
                              u32 plane) const
@@ -314,7 +315,7 @@ template <bool Transposed, typename T> struct ConvTiles {
         }
         return __syncthreads_or(odd);
     }
-    /* where a position lies among the outputs of its image */
+    /* the index of a position among the outputs of its image */
     DEV_MEMBER u32 output_at(u32 p) const
     {
         if (!Transposed)
@@ -356,7 +357,7 @@ template <bool Transposed, typename T> struct ConvTiles {
     }
 };
 
-/* The names of ConvTiles, for ConvRows and ConvSlab. */
+/* Brings the members of the base ConvTiles into ConvRows and ConvSlab. */
 #define CONV_TILES(Transposed)                                                 \
     using Tiles = ConvTiles<Transposed, T>;                                    \
     using typename Tiles::Bits;                                                \

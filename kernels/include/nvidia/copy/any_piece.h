@@ -1,13 +1,13 @@
-/* any_piece.h - pieces of 16 bytes of f16 and bf16 (or f64) that are aligned to
- * an element alone */
+/* any_piece.h - loads 16-byte pieces of f16, bf16 or f64 that are aligned only
+ * to an element */
 #pragma once
 
 #include "matrix/unit.h"
 
 /*
- * A piece on its way from memory: the aligned one that it begins in, and the
- * next one. `low` and `high` load no aligned piece without a byte that is asked
- * for, and are zero instead.
+ * A piece loaded from memory: the aligned piece in which it begins, and the
+ * next one. An aligned piece of which no byte is needed is not loaded; `low` or
+ * `high` is then zero.
  */
 template <bool Aligned> struct AnyPiece {
     Piece low, high;
@@ -26,13 +26,13 @@ template <bool Aligned> struct AnyPiece {
         if (!Aligned && turn + n > 16)
             high = load_pack<4>(at + 4);
     }
-    /* The bytes by which p is behind an aligned piece: the same a number of
-     * aligned pieces further on. */
+    /* The distance of p from an aligned piece before it, in bytes. It is the
+     * same for all pieces of a row. */
     template <typename T> static DEV_MEMBER u32 turn_of(const T *p)
     {
         return Aligned ? 0 : (u32)(u64)p % 16;
     }
-    /* The piece at p, with anything behind the elements asked for. */
+    /* The piece at p; bytes behind the wanted elements are undefined. */
     DEV_MEMBER Piece get(u32 turn) const
     {
         Piece out = low;

@@ -1,10 +1,10 @@
-/* async_copy.h - sm_80's copies to LDS that the lane which asked waits for */
+/* async_copy.h - sm_80's cp.async to LDS: each lane waits for its own copies */
 #pragma once
 
 #include "device.h"
 
-/* An address in LDS. The compiler must not see where it comes from: it would
- * work it out anew for each copy. */
+/* An address in LDS whose origin is hidden from the compiler, which would
+ * compute it again for each copy. */
 DEV u32 lds_copy_address(const void *p)
 {
     u32 address = (u32)__cvta_generic_to_shared(p);

@@ -12,7 +12,8 @@ DEV u32 lds_address(const void *p)
     return (u32)__cvta_generic_to_shared(p);
 }
 
-/* by one thread; the workgroup must wait for it before it uses the barrier */
+/* One thread calls this; the workgroup must synchronize before it uses the
+ * barrier. */
 DEV void barrier_init(u64 *barrier, u32 arrivals)
 {
     asm volatile(
@@ -22,7 +23,7 @@ DEV void barrier_init(u64 *barrier, u32 arrivals)
         : "memory");
 }
 
-/* A barrier is told by a pointer, or by lds_address() of it. */
+/* Functions take a barrier as a pointer, or as its lds_address(). */
 DEV void barrier_arrive(u32 barrier)
 {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier)
@@ -33,7 +34,7 @@ DEV void barrier_arrive(u64 *barrier)
     barrier_arrive(lds_address(barrier));
 }
 
-/* Arrives when all that this thread copies by cp.async has come. */
+/* Arrives when all of this thread's cp.async copies are complete. */
 DEV void barrier_arrive_after_copies(u32 barrier)
 {
     asm volatile(
@@ -87,8 +88,8 @@ DEV void barrier_end(u64 *barrier)
                  : "memory");
 }
 
-/* True in one lane; the whole warp asks. The compiler then knows that what
- * follows runs once, and a copy takes its operands without a loop over lanes.
+/* True in one lane; the whole warp must call it. The compiler then knows that
+ * one lane runs the branch, and makes no loop over lanes for a copy's operands.
  */
 DEV bool elect_lane()
 {

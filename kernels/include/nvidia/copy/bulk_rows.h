@@ -26,7 +26,7 @@ template <class F, int Blocks> struct BulkRows {
     size_t row_bytes, x_bytes;
     int row0, nrows; /* the first row in LDS; the end of rows */
 
-    /* where a stage of a row begins in x */
+    /* the offset in x of a stage of a row */
     DEV_MEMBER size_t begin_of(int row, int stage) const
     {
         return (size_t)row * row_bytes + (size_t)stage * nbytes;

@@ -1,10 +1,10 @@
-/* cluster.h - sm_90's clusters: blocks that reach each other's LDS */
+/* cluster.h - sm_90's clusters: blocks that access each other's LDS */
 #pragma once
 
 #include "nvidia/copy/bulk_copy.h"
 
-/* Numbers of this block and launch. Where the launch made no clusters, a
- * cluster is a block. */
+/* Numbers of this block and launch. In a launch without clusters each block is
+ * a cluster. */
 #if KPK_SM >= 90
 #define CLUSTER_NUMBER(name, special, single)                                  \
     DEV u32 name()                                                             \
@@ -60,7 +60,7 @@ DEV void cluster_arrive()
     __syncwarp();
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
-/* The same, and makes earlier writes to LDS visible to all that wait. */
+/* The same, and makes earlier writes to LDS visible to all waiting threads. */
 DEV void cluster_arrive_shown()
 {
     __syncwarp();
@@ -117,8 +117,8 @@ DEV Pack<f32, 2> cluster_read_two(const f32 *p, u32 rank)
     return v;
 }
 
-/* Words of 64 bits in LDS that blocks of a cluster store and others wait for.
- * Each is seen as a whole; nothing else is handed over. */
+/* 64-bit words in LDS by which blocks of a cluster exchange data. Stores and
+ * loads are atomic, but order no other accesses. */
 DEV void cluster_store(u64 *to, u64 v, u32 rank)
 {
     asm volatile("{\n\t"

@@ -69,8 +69,8 @@ template <u32 Stages> struct RingEnd {
 template <u32 Stages> struct RingBarriers {
     u64 full[Stages], empty[Stages];
 
-    /* By one thread; the block waits for it. filling, working: threads that
-     * arrive for a stage. */
+    /* One thread calls this, then the block synchronizes. filling, working: the
+     * numbers of producer and consumer threads that arrive for a stage. */
     DEV_MEMBER void init(u32 filling, u32 working)
     {
         for (u32 i = 0; i < Stages; i++)
@@ -120,7 +120,7 @@ template <u32 Stages, u32 nbytes> struct CopyRing {
         async_copies_end();
         in = after(in);
     }
-    /* `Ahead` stages are filled, and the first of them is there. */
+    /* Waits for the first of the `Ahead` stages being filled. */
     template <u32 Ahead> static DEV_MEMBER void wait()
     {
         async_copies_wait<(int)Ahead - 1>();

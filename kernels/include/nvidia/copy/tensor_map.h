@@ -20,7 +20,7 @@ struct __attribute__((aligned(128))) TensorMap {
 
 static __device__ TensorMap tensor_maps[256][2];
 
-/* This multiprocessor's. */
+/* This multiprocessor's places for tensor maps. */
 DEV TensorMap *tensor_map_places()
 {
     u32 n;
@@ -39,7 +39,7 @@ struct TensorShape {
     u32 box_rows;
 };
 
-/* of: "", or the dimension that the field is of, as "0, " */
+/* of: "", or the field's dimension, such as "0, " */
 #define TENSOR_MAP_SET(field, of, type, constraint, v)                         \
     asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." type    \
                  " [%0], " of "%1;" ::"r"(lds),                                \

@@ -91,7 +91,8 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         return place / 8 * 4 + place % 4 + place / 4 % 2 * 32;
     }
-    /* Where in the line its first number is, and number i from there on. */
+    /* The place in the line of the thread's first number. number() gives the
+     * offset of number i from it. */
     DEV_MEMBER u32 first() const
     {
         return Along ? piece * 4 : piece * 8;
@@ -100,9 +101,9 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         return Along ? i % 4 + i / 4 * 32 : i;
     }
-    /* Whether a step of 64 along K may be copied without asking which numbers
-     * are in the matrix. Along K, rows behind the last one are copies of the
-     * last one, and their results are not stored. */
+    /* Whether steps of 64 along K may be copied without bounds checks. If lines
+     * run along K, rows past the end repeat the last row, and their results are
+     * not stored. */
     DEV_MEMBER bool is_whole() const
     {
         return Along || extent >= Rows;
@@ -113,9 +114,9 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         return is_aligned(matrix, 16) && ld % 4 == 0 &&
                (batch == 1 || stride % 4 == 0);
     }
-    /* Where the numbers of pass i begin in memory. If lines run across K, a
-     * pass n lines further in a block of 64 lines is n / 2 further in K,
-     * because 8 lines have 4 k of each half of the step. */
+    /* Address of the first number of pass i. If lines run across K, n lines
+     * further in a block of 64 lines is n / 2 further in K, because 8 lines
+     * hold 4 k of each half of the step. */
     DEV_MEMBER const f32 *pass(u32 i) const
     {
         const u32 lines = i * pass_lines;
@@ -123,7 +124,8 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         return from + (Along ? (u64)min_of(line + lines, extent - 1) * ld
                              : (u64)(lines % 64 / 2) * ld + lines / 64 * 64);
     }
-    /* How many numbers from the thread's first one on are in the matrix. */
+    /* How many numbers of the pass are in the matrix, from the thread's first
+     * number on. */
     DEV_MEMBER u32 there(u32 i, u32 left) const
     {
         const u32 lines = i * pass_lines;
@@ -134,7 +136,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
 
         return has_line && of_line > begin ? of_line - begin : 0;
     }
-    /* Loads the eight numbers of a whole pass, Once at a time. */
+    /* Loads the eight numbers of a pass, `Once` numbers per load. */
     template <u32 Once> DEV_MEMBER void load(f32 (&x)[8], u32 i) const
     {
         const f32 *const p = pass(i);
@@ -260,7 +262,8 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
     DEV_MEMBER void multiply_and_bring(f32 (&now)[Size / 2], u32 stage,
                                        const A &a, const B &b, u8 *next) const
     {
-        /* the others of a smaller tile's multiprocessor have some, too */
+        /* wgmmas per pass: fewer for a small tile, because other workgroups on
+         * the multiprocessor issue wgmmas, too */
         constexpr u32 each = Size / 64, first = instructions - passes * each;
 
         bring_whole<Once>(a, b, next, [&](u32 i) {
@@ -339,7 +342,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         UNROLL
         for (u32 i = 0; i < Size / 2; i++)
             bad |= !(fabsf(tile.sums[i]) <= 0x1.fffffep127f);
-        /* the compiler does not know that it is the same in all lanes */
+        /* the shuffle tells the compiler that the value is uniform */
         if (__shfl_sync(0xffffffffu, __syncthreads_or(bad), 0))
             return false;
         tile.put(g, part, tile_row, tile_col);
@@ -380,7 +383,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
     }
 };
 
-/* ---- products, and what limbs cannot hold --------------------------- */
+/* ---- products, with a fallback for numbers that limbs cannot hold --- */
 
 template <bool TransA, bool TransB, u32 Size> struct LimbGemm {
     typedef LimbTile<!TransA, TransB, Size> Tile;

@@ -14,9 +14,8 @@
 
 constexpr u32 copied_line = 128; /* bytes of a row along K */
 
-/* How one operand's steps come to LDS, where its lines are aligned to `Once`
- * bytes: 16, or 8 for f64. A thread copies the same numbers of every
- * pass_lines'th line. */
+/* Copies one operand's steps to LDS. Its lines are aligned to `Once` bytes: 16,
+ * or 8 for f64. A thread copies the same part of every pass_lines'th line. */
 template <typename T, bool Along, u32 Rows, u32 Threads, u32 Once>
 struct CopiedSteps {
     static constexpr u32 n = Once / sizeof(T); /* numbers of a copy */
@@ -32,7 +31,7 @@ struct CopiedSteps {
     u64 pass_step; /* numbers from pass to pass */
     u64 k_step;    /* and from step to step */
     u32 line, column;
-    u32 there; /* rows of a step that the operand has, or more */
+    u32 there; /* the operand's rows from row0 on */
 
     DEV_MEMBER CopiedSteps(const T *matrix, u32 row0, u32 rows, u32 ld, u32 k0)
         : pass_step((u64)pass_lines * ld),
@@ -166,7 +165,7 @@ struct FmaProduct {
                 sums[i][j] = 0;
         }
     }
-    /* Unrolled by two, the loop is slower where both operands lie along K. */
+    /* Not unrolled: this is faster if both operands are contiguous along K. */
     DEV_MEMBER void multiply(const u8 *a, const u8 *b)
     {
         NO_UNROLL

@@ -1,6 +1,6 @@
 /*
- * gemm_f16.h - products of f16 and bf16 on sm_80 and later: tiles whose steps
- * come by copies that run ahead, and ragged ones where these cannot be
+ * gemm_f16.h - products of f16 and bf16 on sm_80 and later: tiles with
+ * asynchronous copies, and ragged tiles for unaligned operands
  */
 #pragma once
 
@@ -13,12 +13,12 @@
 #endif
 
 #if KPK_WARPGROUPS
-/* Tiles whose steps come by maps. */
+/* Tiles whose steps are copied by TMA with tensor maps. */
 template <typename T, bool TransA, bool TransB, u32 Rows, u32 Cols, class Tile>
 struct MappedTiles {
     typedef TileOrder<T, Rows, Cols> Order;
     const Gemm<T> &g;
-    u32 down, of_part; /* tiles of a column, of a matrix */
+    u32 down, of_part; /* tiles per column of tiles, and per matrix */
     u32 first, apart, count;
 
     struct Place {
@@ -35,7 +35,8 @@ struct MappedTiles {
         if (first < all)
             count = (all - first - 1) / apart + 1;
     }
-    /* Whether all is as maps need it, and results go to C by pieces. */
+    /* Whether operands meet the limits of tensor maps, and results can be
+     * stored to C as 16-byte pieces. */
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         const u32 most = 0x7fffffff;
@@ -105,7 +106,7 @@ struct MappedTiles {
 template <class Tiles, class Tile, typename T>
 DEV bool gemm_by(const Gemm<T> &g)
 {
-    /* sectors of memory must not be cut in two by what is in front */
+    /* aligned, so that no copy splits a sector of memory */
     extern __shared__ __attribute__((aligned(128))) u8 lines[];
 
     if (!Tiles::fits(g))
@@ -119,12 +120,12 @@ DEV bool gemm_by(const Gemm<T> &g)
 }
 
 #if KPK_WARPGROUPS
-/* The number of the tile that the launch asks for, in wgmma_shapes.h. */
+/* The tile's number (wgmma_shapes.h), from the launch's LDS size. */
 DEV u32 wgmma_tile_number()
 {
     return KPK_TILE_OF_LDS(dynamic_lds_nbytes());
 }
-/* Whether kernels with B along K, or across, have a tile. */
+/* Whether the tile exists for a B with lines along K, or across K. */
 DEV constexpr bool has_wgmma_tile(u32 b, bool along)
 {
     return b == KPK_B_ANY || (b == KPK_B_ALONG) == along;

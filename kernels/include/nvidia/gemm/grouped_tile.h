@@ -26,9 +26,9 @@ struct GroupedTiles {
     const Product &g;
     TileTurns turns;
     u32 across;
-    /* 32 experts at a time, one for each lane: where its rows begin, and how
-     * many tiles the experts up to this one have */
-    u32 experts0, before; /* the first of them, and the tiles before it */
+    /* 32 experts at a time, one per lane. Per lane: the expert's first row and
+     * its rows, and the tiles of all experts up to this one. */
+    u32 experts0, before; /* the first of the 32, and the tiles before it */
     u32 first, nrows, upto;
     Place ahead; /* the tile at turns.at, and its rows of the input */
     typename Tile::CopyA rows;
@@ -46,8 +46,8 @@ struct GroupedTiles {
     {
         return blockIdx.x + (u64)gridDim.x * blockIdx.y;
     }
-    /* A lane's, the same in all lanes, and known to be: ptxas wants that of
-     * branches, see tests/build/uniform.sh. */
+    /* Lane `lane`'s v, in a form that ptxas knows to be uniform, so that
+     * branches on it are uniform: see tests/build/uniform.sh. */
     static DEV_MEMBER u32 of_lane(u32 v, u32 lane)
     {
         return Tile::uniform_of_warp(__shfl_sync(all_lanes, v, lane));
@@ -56,7 +56,7 @@ struct GroupedTiles {
     {
         return div_up(rows, Rows) * across;
     }
-    /* Looks at experts `e` to e + 31. */
+    /* Loads the rows of experts e to e + 31, one expert per lane. */
     DEV_MEMBER void look(u32 e)
     {
         const u32 mine = e + threadIdx.x % warp;
@@ -100,7 +100,7 @@ struct GroupedTiles {
             before += all;
             look(experts0 + warp);
         }
-        const u32 in_experts = turns.at - before; /* tiles of these 32 */
+        const u32 in_experts = turns.at - before; /* tile among the 32's */
         const u32 lane = Tile::uniform_of_warp(
             __popc(__ballot_sync(all_lanes, upto <= in_experts)));
         const u32 of_expert = of_lane(nrows, lane);
@@ -192,8 +192,8 @@ struct GroupedTiles {
     }
 };
 
-/* A product by tiles of one size. step_ns, start_ns: what one of 64 of K takes,
- * and what a tile takes besides. */
+/* A product by tiles of one size. step_ns: time of a step of 64 along K;
+ * start_ns: time of a tile outside of its steps. */
 template <u32 Rows, u32 Cols, u32 Down, u32 Deep, u32 Stages, u32 step_ns,
           u32 start_ns>
 struct GroupedBy {
@@ -215,7 +215,7 @@ struct GroupedBy {
         return Tile<T>::uniform_of_warp(
             join_lanes(n, [](u32 a, u32 b) { return a + b; }));
     }
-    /* What the tiles of a block take. */
+    /* The time of a block's tiles. */
     static DEV_MEMBER f32 cost(u32 down, const MoeSizes &size, u32 blocks)
     {
         return (f32)div_up(down * div_up(size.n, Cols), blocks) *
@@ -233,7 +233,7 @@ struct GroupedBy {
     }
 };
 
-/* Blocks of the launch that work: the others would begin when these end. */
+/* Blocks of the launch that compute, as many as run at once. */
 template <u32 lds_nbytes> DEV u32 grouped_blocks()
 {
     return (u32)min_of<u64>((u64)gridDim.x * gridDim.y,

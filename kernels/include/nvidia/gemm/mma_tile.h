@@ -18,7 +18,7 @@
 #include "nvidia/gemm/operand_copy.h"
 #include "nvidia/unit/mma_unit.h"
 
-/* Steps in LDS: as many steps of 48 KiB as one multiprocessor has LDS for. */
+/* Stages in LDS: as many of 48 KiB as fit a multiprocessor. */
 constexpr u32 async_stages = KPK_SM == 80 || KPK_SM == 87   ? 3
                              : KPK_SM < 90 || KPK_SM >= 120 ? 2
                                                             : 4;
@@ -67,7 +67,8 @@ struct AsyncTile {
 
         row0 = warp / warps_across * WarpRows;
         col0 = warp % warps_across * WarpCols;
-        /* matrices 1 and 2: 8 rows on and 8 of K on; of B the other way */
+        /* matrices 1 and 2 of A are 8 rows and 8 of K further; those of B 8 of
+         * K and 8 columns */
         const u32 line_a = AlongA ? row0 + l % 16 : l % 8 + l / 16 * 8;
         const u32 line_b = AlongB ? col0 + l % 8 + l / 16 * 8 : l % 16;
         const u32 a_piece = AlongA ? l / 16 : row0 / 8 + l / 8 % 2;

@@ -11,11 +11,10 @@ constexpr int few_tile_cols = 16;
  * bytes of all rows and columns to LDS as they are; two workgroups share a
  * multiprocessor, and one multiplies while the other waits. A warp takes 32
  * rows by up to 64 columns and unpacks its rows' quants straight into the
- * operands of mma. Where there are few columns, Split warps share the blocks of
- * a stage, and add up their sums in the end: few rows then keep four warps
- * busy, each row is unpacked once, and LDS has room for stages that are on
- * their way. If there may be many columns, stages of such a tile are as large
- * as those that there are.
+ * operands of mma. With few columns, Split warps share the blocks of a stage,
+ * and add up their sums in the end: few rows then keep four warps busy, each
+ * row is unpacked once, and LDS has room for stages in flight. If a launch may
+ * have many columns, too, the stages of this tile are as large as the others'.
  */
 template <class F, int Rows, int Cols, int Blocks> struct TileBulkStage {
     static constexpr int x_stride = BulkRows<F, Blocks>::stride;
@@ -37,7 +36,7 @@ struct TileBulk {
             sizeof(
                 TileBulkStage<F, Rows, is_fitted ? Cols / 2 : Cols, Blocks>) <=
         lds_nbytes;
-    /* in a stage, if there is LDS for them; K formats have 8 to a block */
+    /* Q8_1 blocks in a stage, if they fit LDS; a block of K formats has 8 */
     static constexpr int blocks = Split > 1 && Cols <= few_tile_cols &&fits<16>
                                       ? 16
                                   : F::elems == 256 || fits<8> ? 8
@@ -81,7 +80,7 @@ struct TileBulk {
         return is_fitted ? min_of((ncols - col0 + 7) / 8 * 8, Cols) : Cols;
     }
 
-    /* where column c begins in a stage: eight lie in different banks */
+    /* the offset of column c in a stage; eight columns use different banks */
     static DEV_MEMBER constexpr int y_place(int c)
     {
         return is_fitted && blocks == 8 ? c * y_bytes + c / 4 * 16
@@ -168,8 +167,8 @@ struct TileBulk {
         return Split > 1 ? 0 : (int)threadIdx.y / row_warps * warp_cols;
     }
 
-    /* The sums of all warps, in each of them. The part of LDS is the stages',
-     * to which the copy engine will write again. */
+    /* Adds up the sums of all warps, and gives each warp the total. `part` lies
+     * in the stages, to which the copy engine writes again later. */
     static DEV_MEMBER void join(float *part, float (&acc)[2][tiles][4])
     {
         const int lane = (int)threadIdx.x, warp = (int)threadIdx.y;
@@ -213,9 +212,9 @@ struct TileBulk {
     }
 
     /*
-     * dst[col * dst_stride + row] for the tile. Bit i of `phases` is the phase
-     * that barrier i of this LDS is in. `finite` stays true if this thread's
-     * results are finite, where a sum may not be.
+     * Computes dst[col * dst_stride + row] for the tile. Bit i of `phases` is
+     * the phase of barrier i. In formats whose sums may be infinite, `finite`
+     * becomes false if a result of this thread is not finite.
      */
     DEV_MEMBER void run(Lds &lds, float *dst, int dst_stride, u32 &phases,
                         bool &finite) const

@@ -1,14 +1,15 @@
-/* operand_copy.h - how an operand's steps of f16 or bf16 come to LDS, by
- * cp.async, where lines are aligned to 16 bytes */
+/* operand_copy.h - copies an operand's steps of f16 or bf16 to LDS by cp.async;
+ * lines are aligned to 16 bytes */
 #pragma once
 
 #include "nvidia/copy/async_copy.h"
 
 /*
- * By `Threads` threads from thread `First` on. L says how a step lies in LDS:
+ * Copies by `Threads` threads from thread `First` on. L is the layout of a step
+ * in LDS:
  *
- *   along           lines lie along K; else across
- *   lines, pieces   of a step; of a line, 16 bytes each
+ *   along           true if lines run along K
+ *   lines, pieces   lines of a step; pieces of 16 bytes of a line
  *   line_nbytes     from line to line, 8 apart or more
  *   place(line, piece)
  */
@@ -19,7 +20,7 @@ struct OperandCopy : L {
     static constexpr u32 pass_lines = Threads / L::pieces;
     static constexpr u32 passes = div_up(L::lines, pass_lines);
     static_assert(pass_lines % 8 == 0, "passes have the same permutation");
-    /* lines of the last pass, which all threads or the first ones bring */
+    /* lines of the last pass, copied by all threads or by the first ones */
     static constexpr u32 last_lines = L::lines - (passes - 1) * pass_lines;
 
     const T *from; /* this thread's piece in the matrix */
@@ -107,9 +108,9 @@ struct OperandCopy : L {
 };
 
 /*
- * The same of an operand whose rows a list names; lines lie along K, and there
- * is no row behind the list. Lines without a row keep what LDS had: they are
- * factors of no result that is stored.
+ * The same for an operand whose rows are given by a list; lines run along K.
+ * Lines without a row keep their old content in LDS, because their results are
+ * not stored.
  */
 template <typename T, class L, u32 Threads> struct ListedCopy : L {
     static constexpr u32 k = L::pieces * 8;
@@ -123,7 +124,7 @@ template <typename T, class L, u32 Threads> struct ListedCopy : L {
     u32 lds, column, at;
 
     ListedCopy() = default;
-    /* row(line): where the row begins, or null */
+    /* row(line): the row's address, or null */
     template <class Row> DEV_MEMBER explicit ListedCopy(Row row)
     {
         const u32 line = threadIdx.x / L::pieces;

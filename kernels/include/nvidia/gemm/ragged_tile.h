@@ -72,10 +72,10 @@ struct RaggedTile : AsyncTile<T, AlongA, AlongB, Rows, Cols, WarpRows, 32> {
     typedef AnySteps<T, typename Base::A, Base::threads> CopyA;
     typedef AnySteps<T, typename Base::B, Base::threads> CopyB;
     static constexpr u32 stage_nbytes = Base::A::nbytes + Base::B::nbytes;
-    struct Extent { /* as wgmma_tile.h's, not used */
+    struct Extent { /* as in wgmma_tile.h; not used */
         i32 rows, cols;
     };
-    /* two steps; results pass where the last one was, or beside them */
+    /* two stages; results use the last stage's LDS, or LDS beside both */
     static constexpr u32 slab_nbytes = Base::threads / 32 * 16 * (32 + 8) * 4;
     static constexpr bool beside = slab_nbytes > stage_nbytes;
     static constexpr u32 lds_nbytes =
@@ -95,7 +95,7 @@ struct RaggedTile : AsyncTile<T, AlongA, AlongB, Rows, Cols, WarpRows, 32> {
                 Base::multiply_row(part[p % 2], i);
         }
     }
-    /* Tiles as of AsyncTile::run() */
+    /* Tiles: as in AsyncTile::run() */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
         CopyA a;

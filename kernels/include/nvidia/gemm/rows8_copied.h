@@ -25,7 +25,7 @@
 #include "nvidia/gemm/rows8_turns.h"
 #include "nvidia/gemm/wgmma_shapes.h"
 
-/* A tile, and how far along K it is copied or multiplied. */
+/* A tile, and the progress of its copies or products along K. */
 template <typename T> struct Rows8Place {
     Rows8Turns<T> turns;
     GemmPart part;
@@ -54,7 +54,7 @@ template <typename T> struct Rows8Place {
     }
 };
 
-/* Along: columns of B lie along K. Memory is read Once bytes at a time. */
+/* Along: columns of B are contiguous along K. Copies have `Once` bytes. */
 template <typename T, bool Along, u32 Once> struct Rows8Copied {
     typedef typename Gemm<T>::S S;
     static constexpr u32 stages = KPK_COPIED_STAGES;
@@ -69,7 +69,7 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
     Rows8Place<T> ahead;   /* the next step to copy */
     const u32 log2_cols, across, c0, warp_k, pace;
     const bool halves; /* the second 16 columns of a warp are not needed */
-    f64 sums[2][4];    /* of 16 columns each */
+    f64 sums[2][4];    /* for 16 columns each */
 
     DEV_MEMBER Rows8Copied(const Rows8Turns<T> &turns, const u8 *lds)
         : ring(lds_copy_address(lds)), begin(lds), ahead(turns),

@@ -190,7 +190,7 @@ DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds)
     }
 }
 
-/* All tiles of the block; narrow ones where blocks are enough for them. */
+/* Computes the block's tiles; they are narrow if the grid has enough blocks. */
 template <typename T, bool TransB>
 DEV void rows8_mma_tiles(const Gemm<T> &g, u8 *lds)
 {

@@ -46,7 +46,7 @@ DEV void copy_box_by_one(u32 lds, const TensorMap *map, u32 x, u32 y, u32 z,
 }
 #undef ONE_LANE
 
-/* How an operand's steps come. */
+/* Copies steps of an operand by TMA. */
 template <bool Along, u32 Rows>
 struct MappedOperand : WarpgroupLines<Along, Rows> {
     typedef WarpgroupLines<Along, Rows> L;
@@ -72,7 +72,7 @@ struct MappedOperand : WarpgroupLines<Along, Rows> {
     }
 };
 
-/* How many steps fit LDS beside the slab for results. */
+/* How many stages fit LDS beside the slab for results. */
 DEV constexpr u32 mapped_stages(u32 rows, u32 cols, u32 lds)
 {
     return (lds - 1024 - rows * (wgmma_slab_cols(cols) + 8) * 2) /

@@ -1,6 +1,6 @@
 /*
- * tile_loop.h - the tiles of C that a block makes one after another, on sm_80
- * and later, and their ways from memory and to it
+ * tile_loop.h - a block's tiles of C on sm_80 and later: their order, the loads
+ * of operands and the stores of results
  */
 #pragma once
 
@@ -165,7 +165,7 @@ template <typename T, u32 Rows, u32 Cols> struct TileOrder {
     }
 };
 
-/* A block's tiles of C, as AsyncTile asks for them. */
+/* A block's tiles of C, with the interface that AsyncTile expects. */
 template <typename T, u32 Rows, u32 Cols, class Tile>
 struct GemmTiles : TileOrder<T, Rows, Cols> {
     typedef TileOrder<T, Rows, Cols> Order;
@@ -266,7 +266,8 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
             out.put(p.row0 + r, p.col0 + c, sums[0]);
     }
 #if KPK_WARPGROUPS
-    /* Whether results may be stored as pieces, which lie in C or not. */
+    /* Whether results may be stored as 16-byte pieces, each of which lies
+     * wholly inside or wholly outside C. */
     DEV_MEMBER bool takes_pieces(const GemmOut<T> &out) const
     {
         return out.takes_pieces() && g.n % per16<T>::value == 0;

@@ -52,7 +52,7 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
     }
 };
 
-/* The kernels for few rows, by the tile that the launch asks for. */
+/* The kernels for few rows; the launch's LDS size selects the tile. */
 template <typename T, bool TransB> struct Rows8Warpgroups {
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
               u32 B, u32 Lds>
@@ -83,8 +83,8 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
 #undef TILE
         return false;
     }
-    /* Ragged products of any number of rows, if the launch asks for it: blocks
-     * of more warps than gemm_*_m64 has. */
+    /* Ragged products with any number of rows, if the launch asks for them, in
+     * blocks of more warps than gemm_*_m64 has. */
     template <u32 Rows, u32 WarpRows>
     static DEV_MEMBER bool ragged(const Gemm<T> &g)
     {
@@ -96,7 +96,7 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
         let_next_launch_begin();
         return gemm_by<RaggedTiles<T, Rows, 64, Tile>, Tile>(g);
     }
-    /* All that warpgroup tiles cannot take, and launches without LDS. */
+    /* Products that warpgroup tiles cannot take, and launches without LDS. */
     static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
     {
         if (ragged<128, 32>(g) || ragged<64, 16>(g))

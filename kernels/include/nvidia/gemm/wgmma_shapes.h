@@ -1,27 +1,27 @@
 /*
- * wgmma_shapes.h - the tiles of module gemm on sm_90, a row for each: kernels
- * make them, gemm.csv.c prints their launch shapes and costs
+ * wgmma_shapes.h - the tiles of module gemm on sm_90, a row for each, for the
+ * kernels and for gemm.csv.c, which prints launch shapes and costs
  *
- * A tile is named by its numbers: rows of C, columns and steps in LDS. To add
- * one, add a row to the list of its kernel; KPK_TILE_LDS() then tells the
- * kernel which it is.
+ * A tile's name has its rows of C, columns of C and stages in LDS. To add a
+ * tile, add a row to the list of its kernel; the launch's LDS size, made by
+ * KPK_TILE_LDS(), selects it.
  */
 #pragma once
 
-/* Bytes of LDS for `stages` steps, from a multiple of 1024 on. A step has
- * `deep` times 64 of K of `rows` rows of A and `cols` columns of B. */
+/* Bytes of LDS for `stages` stages, aligned to 1024 bytes. A stage holds 64 *
+ * `deep` of K for `rows` rows of A and `cols` columns of B. */
 #define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
     ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
 
-/* A kernel makes the tile whose number the launch's LDS says: as many bytes as
- * the tile needs, in units of 2048, and 128 times its number, of 16. */
+/* The launch's LDS size encodes the tile's number, 0 to 15: the bytes that the
+ * tile needs, rounded up to 2048, plus 128 times the number. */
 #define KPK_TILE_LDS(tile, rows, cols, deep, stages, more)                     \
     ((KPK_WARPGROUP_LDS(rows, cols, deep, stages, more) + 2047) / 2048 *       \
          2048 +                                                                \
      128 * KPK_TILE_##tile)
 #define KPK_TILE_OF_LDS(nbytes) ((nbytes) / 128 % 16)
 
-/* Where a tile is made: wherever B lies, or only along K. */
+/* For which layouts of B a tile exists: all, or only contiguous along K. */
 enum { KPK_B_ANY, KPK_B_ALONG };
 
 /* clang-format off */
@@ -59,8 +59,8 @@ enum { KPK_B_ANY, KPK_B_ALONG };
     X(64x160x7,   64, 160, 1,  7,  5, 4, KPK_B_ALONG, ( 0, KPK_ANY_M, 1, 275, 275, 1900, 2900, 365), (0, KPK_ANY_M, 1, 300, 300, 1720, 2360, 0)) \
     X(64x128x4,   64, 128, 1,  4,  0, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 281, 400, 1825,    0,   0), (0, KPK_ANY_M, 2, 241, 400, 1900,    0, 0)) \
     X(128x128x3, 128, 128, 1,  3,  2, 0, KPK_B_ANY,   (33, KPK_ANY_M, 2, 370, 475, 3000,    0,   0), (0, KPK_ANY_M, 2, 475, 475, 2200,    0, 0))
-/* of 256 threads, for few rows: gemm_n*_m8. Their columns are rows of C, as
- * in the names. */
+/* tiles of 256 threads, for few rows: gemm_n*_m8. They compute C transposed: a
+ * tile's columns are rows of C, as in the tiles' names. */
 #define KPK_GEMM_TILES_8(X)                                                                                                                        \
     X(few_16x64x9,   64, 16, 2,  9, 0, 0, KPK_B_ANY,    (0,   16, 1, 100, 100, 4320,    0, 0), KPK_NOT_MADE)                                        \
     X(few_16x64x4,   64, 16, 2,  4, 0, 0, KPK_B_ANY,    (0,   16, 2,  85, 165, 2665,    0, 0), KPK_NOT_MADE)
@@ -73,19 +73,20 @@ enum { KPK_GEMM_TILES_64(KPK_TILE_NUMBER) };
 enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) };
 #undef KPK_TILE_NUMBER
 
-/* Bytes of LDS for ragged_tile.h: two steps of 64 of K, of `size` rows of A and
- * of 64 columns of B, more for results, and a number that no tile has. */
+/* Bytes of LDS for ragged_tile.h: two steps of 64 along K, of `size` rows of A
+ * and 64 columns of B; `more` for results; and 128 * 15 bytes, which stand for
+ * a number that no tile has. */
 #define KPK_RAGGED_LDS(size, more) (2 * 128 * ((size) + 64) + (more) + 128 * 15)
 #define KPK_RAGGED_MORE 20480 /* of 64 rows by 256 threads */
 
-/* Bytes of LDS for bf16x3_tile.h: two steps of 64 of K, with three limbs of 2
- * bytes for each number of both operands. */
+/* Bytes of LDS for bf16x3_tile.h: two steps of 64 along K, each number of both
+ * operands as three limbs of 2 bytes. */
 #define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
 
-/* Bytes of LDS that gemm_n*_m8 have of their own for sums of f16 and bf16. */
+/* Bytes of static LDS in gemm_n*_m8 for sums of f16 and bf16. */
 #define KPK_ROWS8_OWN_LDS (8 * 8 * 68 * 4)
 
-/* Bytes of LDS for rows8_copied.h: 8 warps with so many steps each, of 32 lines
- * of B and 8 of A. */
+/* Bytes of LDS for rows8_copied.h: 8 warps with KPK_COPIED_STAGES stages each,
+ * of 32 lines of B and 8 of A. */
 #define KPK_COPIED_STAGES 4
 #define KPK_COPIED_LDS (8 * KPK_COPIED_STAGES * (32 + 8) * 128)

@@ -28,7 +28,7 @@ DEV constexpr u32 wgmma_slab_cols(u32 cols)
     return cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : 16;
 }
 
-/* How a step of an operand lies in LDS: as wgmma.h has it. */
+/* The layout of an operand's step in LDS, as wgmma.h describes. */
 template <bool Along, u32 Rows> struct WarpgroupLines {
     static constexpr bool along = Along;
     static constexpr u32 lines = Along ? Rows : wgmma_k;
@@ -69,15 +69,15 @@ struct WarpgroupTile {
     typedef Wgmma<T, Cols, AlongA, AlongB> Op;
     static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
     static constexpr u32 stage_nbytes = Deep * piece_nbytes;
-    /* Steps that are still multiplied when the next one's copies begin. Where
-     * there is more to copy than to multiply, room for copies is worth more. */
+    /* Stages still being multiplied when the next stage's copies begin. If
+     * copies take longer than products, more stages for copies pay more. */
     static constexpr u32 running = Deep > 1 || Stages < 4 ? 0 : 1;
     static constexpr u32 ahead = Stages - 1 - running; /* on their way */
     static constexpr u32 free_nbytes = (Stages - ahead) * stage_nbytes;
     static constexpr u32 lds_nbytes =
         KPK_WARPGROUP_LDS(Rows, Cols, Deep, Stages, More);
     /* Whether no other block fits beside this one. Otherwise blocks of the next
-     * launch would be dealt unevenly to the room left. */
+     * launch would be distributed unevenly over the remaining room. */
     static constexpr bool fills = lds_nbytes > 113 * 1024;
 
     f32 sums[units][Cols / 2];
@@ -89,7 +89,8 @@ struct WarpgroupTile {
           deep(uniform_of_warp(threadIdx.x / 128) / Down), shared_before(0)
     {
     }
-    /* The same in all lanes, and known to be. */
+    /* v, equal in all lanes, in a form that the compiler knows to be uniform.
+     */
     static DEV_MEMBER u32 uniform_of_warp(u32 v)
     {
         return __shfl_sync(0xffffffffu, v, 0);
@@ -98,7 +99,7 @@ struct WarpgroupTile {
     {
         return row0 < rows_left;
     }
-    /* A tile: its length along K, and whether this warpgroup has any of it. */
+    /* A tile's length along K, and whether this warpgroup has rows in it. */
     struct Start {
         u32 nk;
         bool works;
@@ -107,14 +108,14 @@ struct WarpgroupTile {
      * The sums of one tile after another. The first steps of a tile are copied
      * while the sums of the one before it are stored.
      *
-     * tiles.more()          whether there is one
-     * tiles.begin(*this, a, b)  puts a and b where it begins
-     * tiles.next()          goes to the next one; gives the place of this one
-     * tiles.is_last()       whether none comes after it
-     * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
-     *                       free
-     * tiles.share(*this, place, lds)  the same of a place that is shared by the
-     *                       cluster; all LDS is free
+     * tiles.more()          whether there is a tile
+     * tiles.begin(*this, a, b)  moves a and b to the tile's begin
+     * tiles.next()          goes to the next tile; returns this tile's place
+     * tiles.is_last()       whether no tile follows
+     * tiles.store(*this, place, lds)  stores a tile's sums; free_nbytes of LDS
+     *                       are free
+     * tiles.share(*this, place, lds)  stores the sums of a tile that the
+     *                       cluster's blocks share; all LDS is free
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
@@ -214,9 +215,8 @@ struct WarpgroupTile {
         wgmma_commit();
     }
     /*
-     * A stage is copied to when the step that was there is read by all: each
-     * warpgroup has waited for all steps but `running` when it comes to the
-     * barrier of the next.
+     * A stage is filled again once all warpgroups have read it: a warpgroup
+     * waits for all its products but `running` before the next step's barrier.
      */
     DEV_MEMBER void multiply_steps(u32 stages, CopyA &a, CopyB &b, u32 nk,
                                    bool works)
@@ -275,8 +275,8 @@ struct WarpgroupTile {
         for (u32 u = 0; u < units; u++)
             wgmma_hold(sums[u]);
     }
-    /* Sums come to memory by way of so much LDS of each warp: 16 rows of some
-     * columns, apart in banks. */
+    /* Sums go to memory through a slab of LDS per warp: 16 rows of slab_cols
+     * columns, padded to avoid bank conflicts. */
     static constexpr u32 slab_cols = wgmma_slab_cols(Cols);
     static constexpr u32 slab_pitch = slab_cols + 8;
     template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
@@ -308,8 +308,8 @@ struct WarpgroupTile {
                i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
                sums[i / (Cols / 2)][i % (Cols / 2)]);
     }
-    /* Rows and columns of C from the first result of a tile, or of a part of
-     * the tile, on. */
+    /* How many rows and columns of C remain, counted from the first result of a
+     * tile or of a part of a tile. */
     struct Extent {
         i32 rows, cols;
 
@@ -401,7 +401,7 @@ struct WarpgroupTile {
 
         return &barrier;
     }
-    /* Before and after all tiles; all come here. */
+    /* Called by all threads before, and after, all tiles. */
     static DEV_MEMBER void begin_sharing()
     {
         if (Shares < 2 || cluster_blocks() < 2)
@@ -422,7 +422,7 @@ struct WarpgroupTile {
     {
         return slice * cluster_blocks() / slices;
     }
-    /* Sends this thread's sums of all slices that other blocks take. */
+    /* Sends this thread's sums to the blocks that take their slices. */
     DEV_MEMBER void push_slices(u8 *lds, u32 blocks, u32 rank) const
     {
         u32 to = 0, its_first = 0;
@@ -522,8 +522,8 @@ struct WarpgroupTile {
         if (has_room && again)
             cluster_arrive(); /* LDS for others' sums is free */
     }
-    /* read(slab, row, column) for all results, of which a slab in LDS has 16
-     * rows and slab_cols columns; LDS must not be needed any more. */
+    /* Calls read(slab, row, column) for all results; a slab in LDS has 16 rows
+     * and slab_cols columns of them. Overwrites LDS. */
     template <class Read> DEV_MEMBER void by_slabs(u8 *lds, Read read) const
     {
         const u32 l = threadIdx.x % 32;
@@ -543,8 +543,8 @@ struct WarpgroupTile {
             read(slab, r0, c0);
         });
     }
-    /* fn(row, column, sums of this and the next) for all pairs, neighbours in
-     * neighbouring lanes */
+    /* fn(row, column, two sums) for all pairs of columns; neighbouring lanes
+     * have neighbouring pairs */
     template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
     {
         by_slabs(lds, [&](const f32 *slab, u32 r0, u32 c0) {

@@ -1,17 +1,17 @@
 /*
  * small_grid.h - helpers for small grids with one element a thread: loads that
- * begin where they stand, and divisions of few instructions
+ * the compiler does not move, and divisions of few instructions
  *
- * With 32 warps on a multiprocessor each instruction in front of a load costs
- * them 8 cycles, and a launch of few blocks is over in a thousand.
+ * With 32 warps on a multiprocessor each instruction in front of a load delays
+ * it by 8 cycles, and a launch of few blocks takes a thousand cycles in all.
  */
 #pragma once
 
 #include "device.h"
 
 /*
- * The element at p, if it is there. The load stands in this place: the compiler
- * would move it behind the next conditions.
+ * The element at p, if it is there. The load is volatile assembly, because the
+ * compiler would move an ordinary load behind the next conditions.
  */
 template <typename T> DEV Raw<T, 1> load_now(const T *p, bool there)
 {
@@ -59,8 +59,8 @@ DEV u32 small_quotient(u32 i, u32 d)
 
 /*
  * strided_offsets() of division.h for i below 2^20. Each dimension's size and
- * strides are asked for at once, before the division by the one inside it: a
- * launch of few blocks waits for memory once, not for each of them.
+ * strides are loaded before the division by the next inner dimension, so a
+ * launch of few blocks waits for memory once, not once per dimension.
  */
 template <u32 nops>
 DEV void small_strided_offsets(u32 i, u32 num_dims, const size_t *info,

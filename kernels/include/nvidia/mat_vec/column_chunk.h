@@ -1,4 +1,4 @@
-/* column_chunk.h - a lane's part of columns times the same part of rows */
+/* column_chunk.h - a lane multiplies its chunks of columns with rows in LDS */
 #pragma once
 
 #include "gguf/codes.h"
@@ -12,18 +12,18 @@
  * a block of F.
  *
  *   mask    for a block's address
- *   read()  the columns' Q8_1 blocks that the format's block is multiplied
- *           with; they are `step` words apart, the lane is number `lane` of its
- *           block
- *   add()   to acc[column] the products with a block of a row
+ *   read()  loads the columns' Q8_1 blocks that a block of F is multiplied
+ *           with. Columns are `step` words apart; `lane` is the lane's number
+ *           among those of the block
+ *   add()   adds the products with a block of a row to acc[column]
  *
  * There are two ways to multiply. LaneChunks unpacks a row's chunk once for all
- * columns. With one or two columns most instructions would be spent on that, so
- * InPlace leaves quants in place: a mask takes the nibbles, pairs of bits or
- * single bits of a word, dp4a multiplies them, and the power of two of their
- * place goes into the column's scale, once for all rows. The sums stay below
- * 2^24, so the result is as exact. A lane with a span of two pays half as often
- * for what a chunk costs besides its quants.
+ * columns. With one or two columns unpacking would take most instructions, so
+ * InPlace leaves quants in place: a mask selects the nibbles, pairs of bits or
+ * single bits of a word, and dp4a multiplies them unshifted. The power of two
+ * of the bits' place goes into the column's scale, once for all rows. Sums stay
+ * below 2^24, so the result is as exact. With a span of two, a lane reads
+ * scales half as often.
  */
 template <class F, int N> struct LaneChunks {
     typedef typename ForVec<F>::type Form;
@@ -51,9 +51,9 @@ template <class F, int N> struct LaneChunks {
 };
 
 /*
- * A column in place: mask, read() and add() as above, of one column. Most
- * formats' blocks are not aligned to 4, but all rows are: which bytes of whole
- * words count depends on the lane alone.
+ * One column in place, with mask, read() and add() as above. Most formats'
+ * blocks are not aligned to 4 bytes, but all rows are, so the shift of a
+ * block's bytes within words depends on the lane alone.
  */
 template <class F, int Span> struct InPlace {
     static constexpr bool is_there = false;
@@ -111,14 +111,14 @@ struct IsInWords {
     static constexpr u32 mask = ~3u;
 };
 
-/* Where the block of lane number threadIdx.x, one of `lanes`, begins in its
- * word: every second begins in the middle. */
+/* The bit of its first word at which the lane's block begins. `lanes` lanes
+ * share a block, and every second block begins in the middle of a word. */
 template <u32 lanes> DEV u32 odd_block()
 {
     return threadIdx.x / lanes % 2 * 16; /* bits */
 }
 
-/* N words from an aligned address on, moved by `shift` bits */
+/* N words that begin `shift` bits behind an aligned address */
 template <int N> DEV Words<N> shifted_words(const u8 *aligned, u32 shift)
 {
     const u32 *p = reinterpret_cast<const u32 *>(aligned);
@@ -142,7 +142,7 @@ template <int N> DEV HalfWords<N> lane_half_words(const u8 *p)
                             odd_block<1>() != 0);
 }
 
-/* c plus the four products of bytes of a, 0 to 255, with signed ones of b */
+/* c plus the products of a's four unsigned bytes with b's signed bytes */
 DEV int dot4_unsigned(u32 a, u32 b, int c)
 {
     int r;
@@ -252,12 +252,12 @@ template <> struct InPlace<Q5_1, 1> : FiveBitsInPlace<Q5_1> {
 
 /* ---- 256 elements ----
  *
- * Chunk Span * lane, and the next with a span of two: in Q2_K, Q4_K and Q5_K
- * these are two whole Q8_1 blocks, which share their scales' words; in Q3_K
- * halves of four, all that 16 bytes hold.
+ * A lane has chunk Span * lane and, with a span of two, the next chunk. In
+ * Q2_K, Q4_K and Q5_K these are two whole Q8_1 blocks, whose scales share
+ * words; in Q3_K they are halves of four blocks, the content of 16 bytes.
  */
 
-/* A number that the compiler keeps: it would work it out anew for each row. */
+/* x, which the compiler must keep in a register and not recompute per row. */
 DEV u32 kept(u32 x)
 {
     asm("" : "+r"(x));
@@ -300,7 +300,7 @@ template <int Span> struct InPlace<Q2_K, Span> : TwoBlocks<Span> {
     u32 sums[2]; /* sums of 16 quants, 16 bits each */
     float d_min[2];
     u32 pairs;                /* mask of the first block's pairs */
-    u32 quants, scale, shift; /* offsets in the format's block; bits */
+    u32 quants, scale, shift; /* byte offsets in a block; shift: bits */
 
     DEV_MEMBER void read(const u32 *blocks, int lane)
     {
@@ -352,7 +352,7 @@ template <int Span> struct InPlace<Q2_K, Span> : TwoBlocks<Span> {
     }
 };
 
-/* The sums of block t count 4^t times, its high bits 2^t times. */
+/* Sums of block t are scaled by 4^t, and its high bits by 2^t. */
 template <int Span> struct InPlace<Q3_K, Span> : IsInWords {
     static constexpr int lanes = Q3_K::chunks / Span;
 
@@ -360,7 +360,7 @@ template <int Span> struct InPlace<Q3_K, Span> : IsInWords {
     float d[2 * Span];
     int sums[2 * Span];
     u32 pairs, bits, scales;      /* offsets in the format's block */
-    u32 shift, nibble, pick, top; /* shifts of these; of scales' high bits */
+    u32 shift, nibble, pick, top; /* shifts; top: of scales' high bits */
 
     DEV_MEMBER void read(const u32 *blocks, int lane)
     {
@@ -561,12 +561,13 @@ template <> struct InPlace<Q6_K, 1> : IsInWords {
 
 /* ---- codes ----
  *
- * A word's nibbles choose bytes as they lie, four low ones and four high ones
- * of it at a time; the column's bytes are put in that order, once for all rows.
- * A nibble of 8 and more gives the sign of the byte that its low bits choose.
- * So one table serves codes 0 to 7, and another table, chosen with bit 3 turned
- * over, serves codes 8 to 15. A table gives known signs for the other's codes:
- * both results are multiplied, and no byte is selected from two.
+ * prmt looks up four nibbles of a word in a table of 8 bytes, in the order in
+ * which the nibbles lie; the column's bytes are put in the same order, once for
+ * all rows. For a nibble from 8 up prmt gives only the sign of the byte that
+ * its low three bits select. So one table serves codes 0 to 7, and a second
+ * table, read with bit 3 inverted, serves codes 8 to 15. The signs that a table
+ * gives for the other table's codes are known: both results are multiplied, and
+ * no select is needed.
  */
 DEV u32 bytes_or_signs(u32 low, u32 high, u32 nibbles)
 {
@@ -612,8 +613,8 @@ struct CodesInPlace : IsInWords {
         }
     }
 
-    /* The first eight codes are negative, so their table gives -1 for the other
-     * codes; the other table adds 1 to make up for it. */
+    /* The first eight codes are negative, so their table gives -1 for codes of
+     * the second table, whose entries are 1 larger to compensate. */
     DEV_MEMBER float iq4(const u32 (&w)[4]) const
     {
         constexpr Codes t = iq4_codes();

@@ -1,4 +1,4 @@
-/* mat_vec_feeds.h - how bytes come to the warps of mat_vec_loop.h */
+/* mat_vec_feeds.h - how the warps of mat_vec_loop.h load their operands */
 #pragma once
 
 #include "gguf/block.h"
@@ -8,24 +8,24 @@
 #include "nvidia/mat_vec/mat_vec_loop.h"
 
 /*
- * Columns, and rows that are aligned to 16, are read up to a whole granule of
- * 16 bytes. Nothing behind the matrix is read.
+ * Reads of columns, and of rows aligned to 16, are rounded up to a granule of
+ * 16 bytes. Nothing past the matrix's end is read.
  */
 
 /* ---- registers ----
  *
  * A launch of two microseconds consists of the work before its first load, the
- * load, and the way of a sum to memory. So a lane asks for its chunks of
- * weights, `Each` in number, at once and keeps them in registers. No branch
- * tests whether a chunk exists: behind the row's end a lane loads the last
- * chunk again, and the result does not count.
+ * load, and the store of a sum. So a lane loads its `Each` chunks of weights at
+ * once and keeps them in registers. No branch tests whether a chunk exists:
+ * past the row's end a lane loads the last chunk again, and the result is not
+ * used.
  *
- * The columns come to LDS, once for the workgroup. Lanes that took their blocks
- * from memory, in words 36 bytes apart, would keep the L1 busy for longer than
- * the weights do.
+ * The workgroup copies the columns to LDS once. If lanes loaded their blocks
+ * from memory, in words 36 bytes apart, the L1 would be busy longer than with
+ * the weights.
  *
- * A row has up to 1024 * Each weights for each warp. Up to four rows, the four
- * warps share them; of more rows each warp has some.
+ * Each warp takes up to 1024 * Each weights of a row. The four warps share up
+ * to four rows; of more rows each warp takes its own.
  */
 template <class F, int N, int Rows, int Each> struct RegisterFeed {
     static constexpr int own = Rows > 4 ? Rows / 4 : 1; /* a warp's rows */
@@ -77,7 +77,7 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
         const u8 *from = m.y + begin;
 
         wait_for_launch_before();
-        asm("" : "+l"(from)); /* not worked out anew for each copy */
+        asm("" : "+l"(from)); /* computed only once */
         UNROLL
         for (u32 col = 0; col < N; col++, from += m.y_stride) {
             UNROLL
@@ -96,9 +96,9 @@ template <class F, int N, int Rows, int Each> struct RegisterFeed {
 
     template <typename T> DEV_MEMBER void begin(const MatVec<T> &m, u32 row0)
     {
-        /* Two rows of blocks of 32 weights are there sooner if the columns are
-         * asked for first: the compiler has lanes wait for weights, which they
-         * unpack, before they ask for columns. */
+        /* With two rows of formats of 32 elements, columns are copied first.
+         * Otherwise the compiler makes lanes wait for their weights, to unpack
+         * them, before they load columns. */
         constexpr bool columns_first = F::elems == 32 && Rows == 2;
         if (columns_first)
             copy_columns(m);
@@ -197,14 +197,14 @@ struct CopyFeed {
 
     const u32 lane, warp;
     const Stage *const stages; /* the warp's */
-    u32 x_lds, y_lds;          /* where the lane's first granules go */
+    u32 x_lds, y_lds;          /* LDS addresses of the lane's first granules */
     int place;                 /* of the stage to multiply */
     const u8 *x;               /* the lane's first granule of its row */
     const u8 *x_end;           /* the matrix's end */
     const u8 *y;               /* the lane's first granule of a column */
     size_t columns_apart;
     u32 row_place;          /* offset of the lane's row in its granule */
-    u32 place0, place_step; /* the first row's offset; from row to row */
+    u32 place0, place_step; /* the first row's offset; added for each row */
     int nblocks;            /* Q8_1 blocks of a row */
 
     template <typename T>
@@ -244,7 +244,7 @@ struct CopyFeed {
         x = m.w + at - row_place + 16 * (lane % lanes);
         x_end = m.w + (size_t)m.matrix_rows * row_bytes;
         y = m.y + 16 * lane;
-        asm("" : "+l"(x), "+l"(y)); /* not worked out anew for each copy */
+        asm("" : "+l"(x), "+l"(y)); /* computed only once */
         place0 = SamePlace ? 0 : (row0 * row_bytes) & 15;
         place_step = SamePlace ? 0 : row_bytes & 15;
         place = 0;
@@ -260,7 +260,7 @@ struct CopyFeed {
     {
     }
 
-    /* where a step begins in the granules that its row's beginning is in */
+    /* a step's offset in its granule, relative to the row's offset */
     static DEV_MEMBER u32 step_place(int step)
     {
         return x_bytes % 16 == 0 ? 0 : (u32)(step * x_bytes) & 15;
@@ -273,8 +273,8 @@ struct CopyFeed {
                          15;
     }
 
-    /* copies a step to LDS, if it is within K: its rows, its columns, or both
-     */
+    /* Copies the rows or the columns of a step, or both, to LDS. Does nothing
+     * for a step behind the end of K. */
     template <StepPart Part = StepPart::all>
     DEV_MEMBER void copy(int to, int step) const
     {
@@ -376,26 +376,25 @@ struct CopyFeed {
 #if KPK_SM >= 90
 /* ---- bulk copies ----
  *
- * Few workgroups make all rows; meanwhile the other workgroups are started and
- * leave. A compact grid has no others.
+ * Few workgroups compute all rows; meanwhile the other workgroups start and
+ * exit. A compact grid has no others.
  *
- * A job's columns go by in passes, which are its steps: a lane has one chunk of
- * each row in a pass, a warp 32 neighbouring ones. Where chunks are wide, two
- * warps make a pass, and the other two, another team, the same of other rows.
- * The lane's chunks of the N columns of y stay in registers for the job and,
- * where a row is one pass, for all jobs. The copy engine brings a stage, `each`
- * rows of a pass, to LDS while the stages before it are multiplied: so few
- * registers and little LDS that workgroups which leave find room beside those
- * that work.
+ * A job loops over K in passes: in a pass a lane has one chunk of each row, and
+ * a warp 32 adjacent chunks. If chunks are wide, two warps make a pass, and the
+ * other two, a second team, the same pass of other rows. A lane's chunks of the
+ * N columns of y stay in registers for the job and, if a row is one pass, for
+ * all jobs. The copy engine fills a stage, `each` rows of a pass, while earlier
+ * stages are multiplied. This needs few registers and little LDS, so that
+ * exiting workgroups fit beside computing ones.
  *
- * Rows are aligned to 16, and so are the columns.
+ * Rows and columns are aligned to 16 bytes.
  */
 template <class F, int N, int Rows, int Stages> struct BulkFeed {
     typedef ColumnsOf<F, N, 2, 2> Columns;
 
     static constexpr bool loops = true, on_lanes = true;
     static constexpr u32 warps = 4;
-    /* the warps that share a pass; teams share the rows of a stage */
+    /* `splits` warps share a pass; teams of them share a stage's rows */
     static constexpr u32 teams = Columns::span, splits = warps / teams;
     static constexpr u32 blocks = 32 * Columns::span; /* Q8_1 to a warp */
     static constexpr u32 slice_bytes = blocks * 32 / F::elems * F::bytes;
@@ -420,12 +419,12 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
     u32 nrows, row_bytes;
     u32 nblocks, passes; /* Q8_1 blocks and passes of a row */
     u32 row_step;        /* from job to job */
-    u32 slice, team;     /* the warp's part of a pass, and of its rows */
+    u32 slice, team;     /* the warp's part of a pass, and its team */
     int chunk;
-    u32 in_row; /* where the lane's blocks are in a row's pass */
+    u32 in_row; /* offset of the lane's blocks in a row's pass */
     Columns columns;
     RingEnd<stages> in, out;
-    u32 row, pass = 0, part = 0, turn = 0; /* the next stage to ask for */
+    u32 row, pass = 0, part = 0, turn = 0; /* of the next stage to copy */
 
     template <typename T>
     DEV_MEMBER BulkFeed(Lds &l, const MatVec<T> &m, const Jobs &jobs)
@@ -434,8 +433,8 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
           nblocks((u32)m.nblocks * (F::elems / 32)),
           passes((nblocks + blocks * splits - 1) / (blocks * splits)),
           row_step(jobs.step),
-          /* the last pass may have less for the last warps: not for the same
-           * ones of all workgroups, which share a scheduler */
+          /* The last slices of the last pass may be empty. Workgroups rotate
+           * slices, because equal warps of them share a scheduler. */
           slice((threadIdx.y + 2 / teams * jobs.group) % splits),
           team(teams > 1 ? threadIdx.y / splits : 0), row(jobs.row0)
     {
@@ -457,7 +456,7 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
             read_columns(0);
     }
 
-    /* read anew on each use: registers are few */
+    /* read again at each use, to save registers */
     static DEV_MEMBER u32 lane_of()
     {
         return threadIdx.x % 32;
@@ -480,7 +479,7 @@ template <class F, int N, int Rows, int Stages> struct BulkFeed {
         return (int)passes;
     }
 
-    /* Asks for the next stage, if there is one. Warps take turns. */
+    /* Starts the copy of the next stage, if there is one. Warps take turns. */
     DEV_MEMBER void ask()
     {
         if (row >= nrows)

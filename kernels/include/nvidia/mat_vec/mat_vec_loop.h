@@ -16,19 +16,19 @@ struct Jobs {
 };
 
 /*
- * A job is Feed::rows rows. Along K it goes by in steps, and a warp takes every
- * stride'th of them; `splits` warps share a row, and a step comes in `parts`
- * stages of rows. Feeds (mat_vec_feeds.h) differ in how bytes come to a warp,
- * and in the unit that multiplies them:
+ * A job is Feed::rows rows. It loops over K in steps, of which a warp takes
+ * every stride'th; `splits` warps share a row, and a step has `parts` stages of
+ * rows. Feeds (mat_vec_feeds.h) differ in how a warp gets its bytes and in the
+ * unit that multiplies:
  *
- *   begin()        asks for the first stages of a job
- *   begin_step()   brings a step's columns to registers, if they stay there
- *   wait()         until the next stage is there
- *   multiply()     adds its products to a lane's sums
- *   release()      the stage's place is free: asks for one more
+ *   begin()        starts loading the first stages of a job
+ *   begin_step()   loads a step's columns to registers, if they stay there
+ *   wait()         waits until the next stage is loaded
+ *   multiply()     adds the stage's products to a lane's sums
+ *   release()      frees the stage and starts loading one more
  *
- * Sums of a feed with on_lanes are of one row and column each in all lanes:
- * lane after lane adds up. Others are as mma_32() leaves them.
+ * With on_lanes, every lane has its part of each sum of one row and column, and
+ * lanes are added up at the end. Other feeds' sums lie as mma_32() leaves them.
  */
 template <class F, int N, class Feed> struct MatVecLoop {
     static constexpr u32 rows = Feed::rows, splits = Feed::splits;
@@ -86,7 +86,7 @@ template <class F, int N, class Feed> struct MatVecLoop {
             m.dst[(N == 1 ? 0 : col * m.dst_stride) + row] = convert<T>(sum);
     }
 
-    /* a warp's sums: to the others of its rows, or to memory */
+    /* Passes a warp's sums to the warps that share its rows, or to memory. */
     template <typename T>
     static DEV_MEMBER void
     put(Part &part, const float (&sums)[Feed::parts][Feed::nsums],

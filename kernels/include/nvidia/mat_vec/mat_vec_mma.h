@@ -50,8 +50,8 @@ template <class F, int N, int Stages> struct MmaFeed {
     static constexpr int rows = 16, blocks = 8, parts = 1, nsums = 4;
     static constexpr int x_bytes = blocks * 32 / F::elems * F::bytes;
     static constexpr int y_bytes = blocks * Q8_1::bytes;
-    /* granules of a row, and of a column: odd numbers, so that eight rows lie
-     * in different banks */
+    /* granules of a row and of a column, made odd to keep eight rows in
+     * different banks */
     static constexpr int x_granules =
         (x_bytes + (x_bytes % 16 == 0 ? 0 : 14) + 15) / 16 | 1;
     static constexpr int y_granules = (y_bytes + 15) / 16 | 1;
@@ -130,7 +130,7 @@ template <class F, int N, int Stages> struct MmaFeed {
         return 32 * i + (int)(threadIdx.x % 32);
     }
 
-    /* where a step begins in the granules that its rows' beginnings are in */
+    /* a step's offset in its granule, relative to the row's offset */
     static DEV_MEMBER u32 step_place(int step)
     {
         return x_bytes % 16 == 0 ? 0 : (u32)(step * x_bytes) & 15;
@@ -262,8 +262,8 @@ template <class F, int N, int Stages> struct MmaFeed {
 
     /* ---- by the table ---- */
 
-    /* A lane's registers for a step, besides the table: its quants, and d of
-     * blocks 2 (l % 4) and the next in column l / 4. */
+    /* Lane l's operands of a step, besides the table: quants, and d of blocks
+     * 2 (l % 4) and 2 (l % 4) + 1 in column l / 4. */
     struct Quants {
         u32 x[blocks][4], y[blocks][2];
         float d[2];

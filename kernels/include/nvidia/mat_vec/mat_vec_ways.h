@@ -7,39 +7,42 @@
 #include "nvidia/mat_vec/mat_vec_mma.h"
 
 /*
- * The way of a launch is a row of `ways`: the first one that is for the
- * kernel's format and columns and for the launch. Its feed (mat_vec_feeds.h)
- * and numbers are all that a way consists of; a new way is a row.
+ * The way of a launch is the first row of `ways` that fits the kernel's format
+ * and columns and the launch. A way consists of a feed (mat_vec_feeds.h) and
+ * its numbers only; a new way is a new row.
  *
- * A launch has a workgroup for each row times one column, for every two rows
- * times more. An H200 starts 1.6 workgroups a nanosecond, even if they leave at
- * once and need few registers and little LDS; it reads 4.2 KB in the same time.
- * So few workgroups work where rows are many, and the others leave first of
- * all: their instructions are taken from those that work. A launch of 2 us
- * feels each instruction in front of its first load, too. Both pay for the
- * tests of the rows above their own, so the shortest rows of the matrix stand
- * first, then those that many workgroups leave from.
+ * A launch has a workgroup per row with one column, and per two rows with more
+ * columns. An H200 starts at most 1.6 workgroups in a nanosecond, even if they
+ * exit at once, and reads 4.2 KB in the same time. So if rows are many, few
+ * workgroups compute, and the others exit before anything else, because their
+ * instructions delay the computing ones. In a launch of 2 us each instruction
+ * before the first load counts, too. A launch tests all rows of `ways` above
+ * its own, so the rows for the shortest matrix rows come first, then the rows
+ * for which many workgroups exit.
  */
 namespace mat_vec_way
 {
 enum Feed {
-    registers, /* the numbers: rows of a job, a lane's chunks of a row */
-    copies,    /* rows of a job, stages */
-    mma,       /* 16, stages; by the matrix unit */
-    bulk,      /* sm_90 */
-    plain      /* rows of a job, one at a time, by loads of any alignment */
+    /* numbers of a row of `ways`: rows of a job, and stages or chunks */
+    registers, /* loads to registers; the second number is a lane's chunks */
+    copies,    /* asynchronous copies to LDS */
+    mma,       /* asynchronous copies for the matrix unit; 16 rows */
+    bulk,      /* bulk copies of sm_90 */
+    plain      /* loads of any alignment, a row at a time */
 };
 
-/* Operands aligned to 16: none, matrix and columns, or all rows, too. */
+/* Which operands are aligned to 16 bytes: none, the matrix and the columns, or
+ * each row of the matrix, too. */
 enum Aligned { nothing, matrix, rows };
 
-/* Who works. A compact grid has fewer workgroups than a launch for all rows;
- * all of them work, and each makes more than one job. */
+/* Which workgroups compute. A compact grid has fewer workgroups than rows need:
+ * all of its workgroups compute, and each takes more than one job. */
 enum Workers {
-    own, /* the first workgroups, a job each; from a number of rows on one in
-          * every few, because the first would all be late; no compact grid */
-    each_grid, /* the same, and in a compact grid all */
-    few        /* a few on each multiprocessor: a number of tenths */
+    own,       /* the first workgroups, a job each. From Row::number rows on one
+                * workgroup in every few, because the first ones would all start
+                * late. Not for compact grids. */
+    each_grid, /* as `own`; in a compact grid all workgroups */
+    few        /* Row::number tenths of a workgroup per multiprocessor */
 };
 
 /* Sets of formats: bit i is of row i of GGUF_WEIGHTS. */
@@ -60,13 +63,15 @@ constexpr u64 of_32 = 0 GGUF_WEIGHTS(OF_32), of_256 = ~of_32;
 constexpr u64 all = ~u64(0), q8 = set_of<Q8_0>, mxfp4 = set_of<MXFP4>;
 constexpr u64 nibbles = of_32 & ~q8;
 constexpr u64 k = set_of<Q2_K, Q3_K, Q4_K, Q5_K, Q6_K>;
-/* eight rows of these take no longer than to read four columns from LDS */
+/* formats for which multiplying eight rows takes no longer than reading four
+ * columns from LDS */
 constexpr u64 narrow =
     set_of<Q4_0, Q4_1, Q2_K, Q3_K, Q4_K, IQ4_NL, IQ4_XS, MXFP4>;
 constexpr u64 of_tables = set_of<Q4_K, Q5_K>; /* has_scale_table */
 
-/* Numbers of rows are of a launch, all its matrices, or of a multiprocessor. */
-constexpr u32 each = 1u << 31; /* with 0: as many as workgroups fit at once */
+/* Limits of rows count the rows of all matrices of a launch; with the bit
+ * `each` set they are rows per multiprocessor. */
+constexpr u32 each = 1u << 31; /* alone: as many rows as resident workgroups */
 constexpr u32 no_end = each - 1, never = no_end;
 constexpr int any = 0x7fffffff;
 
@@ -134,8 +139,8 @@ constexpr Row ways[] = {
 /* clang-format on */
 constexpr int nways = sizeof(ways) / sizeof(ways[0]);
 
-/* How many workgroups a multiprocessor must have registers for. Workgroups
- * that leave at once hold as many registers as working ones. */
+/* How many workgroups must fit a multiprocessor's registers. Exiting workgroups
+ * hold as many registers as computing ones. */
 struct Residents {
     int least_columns, most_columns;
     u64 formats;
@@ -157,7 +162,7 @@ constexpr Residents residents[] = {
 
 /* ---- a row's way ---- */
 
-/* loads of any alignment, a row at a time, so that registers are few */
+/* loads with any alignment, one row at a time to save registers */
 template <class F, int N, int Rows> struct PlainWay {
     typedef VecLds<N, 1> Lds;
 
@@ -256,8 +261,8 @@ template <class F> DEV bool is_odd(int ncols)
     return low < 16 && (ncols & (F::elems * (16 / min_of(low, 16)) - 1)) != 0;
 }
 
-/* Without jumps: at the beginning of a launch a jump costs more than the code
- * it skips. */
+/* Whether way I fits the launch. It has no branches: at the start of a launch
+ * a branch costs more than the code it skips. */
 template <class F, int N, int I> DEV bool takes(const Launch &l)
 {
     constexpr Row w = ways[I];
@@ -286,8 +291,8 @@ template <class F, int N, int I> DEV bool takes(const Launch &l)
     return fits;
 }
 
-/* One in as many spread workgroups works. There are a few more of
- * them than jobs: those at the end leave while the last jobs are made. */
+/* If workgroups are spread, one in `apart` computes. These are a few more than
+ * there are jobs; the surplus ones have no rows and exit early. */
 template <int Launched, int I>
 constexpr u32 apart =
     ways[I].rows / Launched > 2 ? ways[I].rows / Launched - 1 : 1;
@@ -330,8 +335,9 @@ template <int Launched, int I> DEV Jobs jobs_of(const Launch &l)
     constexpr Row w = ways[I];
     Jobs jobs;
 
-    /* read anew in each way, so that nothing which follows from them is worked
-     * out in front of the tests, and read early, so that no use waits */
+    /* Each way reads these registers itself, so that the compiler computes
+     * nothing from them before takes(). They are read early to hide the
+     * latency. */
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(jobs.lane));
     asm volatile("mov.u32 %0, %%tid.y;" : "=r"(jobs.warp));
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(jobs.group));
@@ -364,8 +370,8 @@ template <int Launched, int I> DEV Jobs jobs_of(const Launch &l)
     return jobs;
 }
 
-/* Ends the workgroup without a jump to the end: starting and ending thousands
- * that have no job can take longer than the product. */
+/* Ends the workgroup without a jump to the kernel's end: starting and ending
+ * thousands of workgroups without jobs can take longer than the product. */
 DEV void leave_if(bool leaves)
 {
     asm volatile("{\n\t"
@@ -399,8 +405,8 @@ DEV void with_way(u8 *lds, const Launch &l, Make make)
 template <class F, int N>
 constexpr u32 vec_resident = mat_vec_way::resident_groups<F, N>();
 
-/* Makes the rows of a workgroup that was launched for Launched of nrows rows of
- * each of `planes` matrices, if it has any. */
+/* Computes the workgroup's rows, if it has any. The launch has a workgroup for
+ * every `Launched` of the nrows rows of each of `planes` matrices. */
 template <class F, int N, int Launched, class Make>
 DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32 planes, Make make)
 {
@@ -413,7 +419,7 @@ DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32 planes, Make make)
         l.all_rows = mat_vec_way::no_end;
         l.irregular |= compact;
     }
-    asm("" : "+r"(l.all_rows), "+r"(l.irregular)); /* not worked out anew */
+    asm("" : "+r"(l.all_rows), "+r"(l.irregular)); /* computed only once */
 
     __shared__ __attribute__((aligned(16))) u8 lds[nbytes];
 

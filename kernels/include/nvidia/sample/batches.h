@@ -1,6 +1,6 @@
 /*
- * batches.h - a row of logits in batches, each thread's greatest, and a token's
- * weight as an integer
+ * batches.h - reads a row of logits in batches, finds each thread's greatest
+ * logit, and weighs tokens by integers
  */
 #pragma once
 
@@ -83,8 +83,8 @@ DEV f32 greatest_of(const Pack<T, V> (&x)[m], u32 left)
     }
 }
 
-/* This thread's greatest logit, or -infinity, and its batch: 0 for numbers
- * outside of whole vectors */
+/* This thread's greatest logit, or -infinity. `batch` becomes the number of the
+ * logit's batch from 1 on, or 0 if the logit is outside of whole vectors. */
 template <typename T>
 DEV f32 greatest_of_thread(const T *logits, u32 n, u32 &batch)
 {
@@ -154,7 +154,7 @@ DEV f32 reached_by_threads(f32 own, u32 k)
 
 /* ---- weights of fused/sample/weight.h, in fewer instructions ----
  *
- * Conversions of numbers to integers are slow, adding 2^23 to them is not.
+ * Conversions to integers are slow; adding 2^23 is fast.
  */
 
 /* 2^(31 - h) as an integer weight, for h from 0 to 32. power_of_half() gives a
@@ -163,7 +163,7 @@ DEV f32 reached_by_threads(f32 own, u32 k)
 DEV u32 weight_halved(f32 h)
 {
     const f32 moved = __fadd_rz(h, 0x1p23f);
-    /* 1/2 less the fraction of h, exact but for one rounding */
+    /* 1/2 minus the fraction of h, with one rounding */
     const f32 rest = (moved - (0x1p23f - 0.5f)) - h;
     const u32 bits = bits_as<u32>(power_of_half_less(rest));
 
@@ -180,7 +180,7 @@ DEV f32 whole_halvings(f32 h, f32 &rest)
     return bits_as<f32>((158 - whole) << 23);
 }
 
-/* a weight as weight_halved() gives it, of any h from 12 on; 0 for NaN */
+/* The weight that weight_halved() gives, for any h from 12 on; 0 for NaN */
 DEV u32 light_weight(f32 h)
 {
     f32 rest;

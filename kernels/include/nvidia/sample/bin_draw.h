@@ -72,8 +72,8 @@ template <typename T> DEV void weigh_bins(const sampler<T> &s)
     __syncthreads();
 }
 
-/* lists the keys of a first bin, or stops when half of the list is full;
- * returns the number of keys */
+/* Lists the keys of a first bin, up to half of the list. Returns the number of
+ * keys, which may be larger. */
 template <typename T> DEV u32 list_bin(const sampler<T> &s, u32 bin)
 {
     const u32 distance = no_distance + (bins - 1 - bin);
@@ -94,9 +94,9 @@ template <typename T> DEV u32 list_bin(const sampler<T> &s, u32 bin)
 }
 
 /*
- * The key at which the running weight passes `target`, and the weight in front
- * of it, by bins that are weighed and stay so: the keys of one bin are put in
- * order. False if they are too many.
+ * Finds the key at which the running weight passes `target`, and the weight
+ * before the key. The bins' weights are already there and stay; the keys of one
+ * bin are sorted. False if the bin has too many keys.
  */
 template <typename T>
 DEV bool find_weighed(const sampler<T> &s, u64 target, u64 &key, u64 &before)

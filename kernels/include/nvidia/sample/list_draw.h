@@ -13,9 +13,9 @@
 constexpr u32 near_halvings = 12;
 
 /*
- * Lists the keys of near tokens, or so many that they do not fit. Returns this
- * thread's part of a sum over the other tokens: of their weights, or of tokens
- * with a weight.
+ * Lists the keys of near tokens, or stops when the list is full. Returns this
+ * thread's part of a sum over the other tokens: of their weights if `weighed`,
+ * else the number of tokens with a weight.
  */
 template <bool weighed, typename T> DEV u64 list_near(const sampler<T> &s)
 {
@@ -25,7 +25,7 @@ template <bool weighed, typename T> DEV u64 list_near(const sampler<T> &s)
         s.logits, s.n, [&](const auto &x, u32 first, u32 step, u32 left) {
             constexpr u32 m = sizeof(x) / sizeof(x[0]);
             constexpr u32 V = sizeof(x[0]) / sizeof(T);
-            u32 near = 0; /* a bit a logit: few have one */
+            u32 near = 0; /* a bit per logit, set for few of them */
 
             UNROLL
             for (u32 j = 0; j < m; j++) {

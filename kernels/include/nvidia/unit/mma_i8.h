@@ -21,7 +21,7 @@ DEV void mma_32(int (&d)[4], const u32 (&x)[4], u32 y0, u32 y1, int c)
         : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y0), "r"(y1), "r"(c));
 }
 
-/* the same by 16 bytes: rows 0..7 and 8..15 of x */
+/* the same with 16 bytes along K; x0, x1: rows 0 to 7 and 8 to 15 of x */
 DEV void mma_16(int (&d)[4], u32 x0, u32 x1, u32 y, int c)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 "

@@ -5,25 +5,25 @@
 #include "quantized/chunk_dot.h"
 
 /*
- * A warp multiplies 16 * M rows with 8 * Tiles columns, a Q8_1 block of each at
- * a time. Lane l holds rows l / 4 and l / 4 + 8 of each 16, as for mma_32(): it
- * unpacks words l % 4 and l % 4 + 4 of them. In each 8 columns it has the
- * results of two.
+ * A warp multiplies 16 * M rows with 8 * Tiles columns, one Q8_1 block along K
+ * at a time. As for mma_32(), lane l holds rows l / 4 and l / 4 + 8 of each 16
+ * rows, unpacks words l % 4 and l % 4 + 4 of these rows, and has the results of
+ * two of each 8 columns.
  *
- * Sums of bytes leave the matrix unit as integers and are scaled for each Q8_1
- * block, so most time goes into turning them into floats. They start at the
- * integer whose bits are the float 1.5 * 2^23: read as a float, the result is
- * 1.5 * 2^23 plus the sum, which is below 2^22. Multiplying by a column's d
- * takes the start away again: d * start is exact, so the fused result is d *
- * sum, rounded once.
+ * The matrix unit sums bytes as integers, and each Q8_1 block has its own
+ * scale, so converting sums to floats would take most of the time. Instead sums
+ * start at the integer whose bits are the float 1.5 * 2^23. Read as a float,
+ * the result is 1.5 * 2^23 plus the sum, which is below 2^22. The product with
+ * a column's d subtracts d * start again in one fused step: d * start is exact,
+ * so the result is d * sum, rounded once.
  */
 constexpr int sum_start = 0x4b400000;
 constexpr float sum_start_as_float = 0x1.8p23f;
 
-/* Where a lane finds its operands: its rows, and among the first 8 columns the
- * one whose quants it loads and the two whose results it has. The next 8
- * columns lie TileStride words further. Only the first `tiles` of 8 columns are
- * multiplied; where there may be many, the next ones are loaded Ahead. */
+/* A lane's operands: its rows, and among the first 8 columns the column whose
+ * quants it loads and the two columns whose results it has. The next 8 columns
+ * lie TileStride words further. Only `tiles` groups of 8 columns are
+ * multiplied; with Ahead the next group is loaded before it is needed. */
 template <int M, bool Ahead = false> struct BulkView {
     const u8 *row[2 * M];
     const u32 *quants, *scale[2];
@@ -31,9 +31,9 @@ template <int M, bool Ahead = false> struct BulkView {
 };
 
 /*
- * Adds the products of one Q8_1 block: of block `at` in formats with blocks of
- * 32 elements, of chunk `at` where a chunk is a Q8_1 block, else of group g in
- * the chunks `at` and at + 1.
+ * Adds the products of one Q8_1 block. This is block `at` in formats with
+ * blocks of 32 elements, chunk `at` in formats whose chunks are Q8_1 blocks, or
+ * else group g of chunks `at` and at + 1.
  */
 template <class F, Bias B, int TileStride, int M, bool Ahead, int Tiles>
 DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M, Ahead> &v,

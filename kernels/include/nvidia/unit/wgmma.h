@@ -54,7 +54,7 @@ template <bool Along> struct WgmmaStep {
 };
 
 /* Makes this thread's writes to LDS, and copies that it waited for, visible to
- * wgmma. A barrier comes after it. */
+ * wgmma. The caller runs a barrier afterwards. */
 DEV void wgmma_lds_written()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -66,19 +66,19 @@ DEV void wgmma_fence()
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* The instructions since the last one are a group. */
+/* Closes a group: the wgmmas issued since the last commit. */
 DEV void wgmma_commit()
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* Until all groups but the latest n are over. */
+/* Waits until all groups but the latest n are done. */
 template <u32 n> DEV void wgmma_wait()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory");
 }
 
-/* Keeps the compiler from moving what reads or writes sums across this. */
+/* Keeps the compiler from moving accesses to sums across this call. */
 template <u32 n> DEV void wgmma_hold(f32 (&sums)[n])
 {
     UNROLL
@@ -131,8 +131,8 @@ struct Wgmma;
 #define WGMMA_F96(i) WGMMA_F80(i), WGMMA_F16(i + 80)
 #define WGMMA_F128(i) WGMMA_F96(i), WGMMA_F32(i + 96)
 
-/* n columns, r = n / 2 registers; r1 ... r5: the numbers that come next. Clang
- * writes a bool that is true as -1. */
+/* n columns in r = n / 2 registers; r1 ... r6: the operand numbers after these
+ * registers. int(): Clang prints a bool constant that is true as -1. */
 #define WGMMA_OP(T, type, n, r, r1, r2, r3, r4, r5, r6)                        \
     template <bool AlongA, bool AlongB> struct Wgmma<T, n, AlongA, AlongB> {   \
         static DEV_MEMBER void multiply(f32 (&d)[r], u64 a, u64 b, u32 add)    \

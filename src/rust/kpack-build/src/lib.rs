@@ -117,7 +117,7 @@ impl Pack {
         all
     }
 
-    /// Where sources, and the headers beside them, are.
+    /// The folders of sources and of the headers beside them.
     fn folders(&self) -> Vec<PathBuf> {
         let of = |path: &PathBuf| path.parent().map(Path::to_path_buf);
         let mut all: Vec<_> = self.sources.iter().filter_map(of).collect();

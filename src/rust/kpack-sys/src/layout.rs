@@ -1,4 +1,4 @@
-//! layout.rs - what Rust makes of kpack.h, held against what C makes of it
+//! layout.rs - compares Rust's layout of kpack.h's structs with C's
 
 use std::env;
 use std::process::{Command, Stdio};
@@ -62,7 +62,7 @@ fn structs_and_constants_are_cs() {
         program += &format!("_Static_assert({}, \"{}\");\n", condition, condition);
     }
     assert!(compile(&program, &["-fsyntax-only"]));
-    // What is wrong is seen.
+    // The C compiler rejects a wrong size.
     assert!(!compile(
         "#include <kpack.h>\n_Static_assert(sizeof(kpk_shape) == 1, \"\");\n",
         &["-fsyntax-only", "-w"]

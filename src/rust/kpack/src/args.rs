@@ -1,4 +1,4 @@
-//! args.rs - what a launch gives a kernel
+//! args.rs - arguments of a launch
 
 use crate::memory::{Buffer, View, ViewMut};
 use crate::types::{self, As, Pod};

@@ -57,7 +57,7 @@ pub struct Device {
 }
 
 fn fixed(text: &[c_char]) -> String {
-    // SAFETY: kpack ends both texts of a device within their arrays.
+    // SAFETY: both texts of a device end with a NUL within their arrays.
     unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
 }
 
@@ -89,7 +89,7 @@ impl Device {
         Ok(n.max(0) as usize)
     }
 
-    /// How many devices one driver has. The other one is left alone.
+    /// The number of one driver's devices. Does not load the other driver.
     pub fn count_of(platform: Platform) -> Result<usize> {
         let mut n = 0;
         // SAFETY: sets n on success.

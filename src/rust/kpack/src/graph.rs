@@ -8,14 +8,14 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ptr::null_mut;
 
-/// Which calls are forbidden while a stream records: those that wait, or may wait.
+/// The threads in which calls that wait, or may wait, are forbidden while a stream records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureMode {
     /// In all threads.
     Global,
     /// In the recording thread.
     Thread,
-    /// Only those that wait for the stream itself.
+    /// In none; only calls that wait for the recording stream are forbidden.
     Relaxed,
 }
 

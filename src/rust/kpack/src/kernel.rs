@@ -1,4 +1,4 @@
-//! kernel.rs - kernels, and how they are launched
+//! kernel.rs - kernels and their launches
 
 use crate::args::{Arg, ByValue};
 use crate::error::{check, text, Error, Result, Status};

@@ -55,7 +55,7 @@ fn work(ordinal: i32) -> Result<()> {
 
 const ORDINAL: &str = "KPACK_TEST_FAULTS_ON";
 
-/// The other half: one process, with one fault. Its last line says what came of it.
+/// The child process, with one fault. Its last line says how it ended.
 #[test]
 fn child() {
     let ordinal = match env::var(ORDINAL) {
@@ -145,7 +145,7 @@ fn each_call_fails_in_turn() {
             fine.push(*function);
         }
     }
-    // Calls of destructors have nobody to tell.
+    // Destructors cannot report an error.
     fine.retain(|function| {
         !["hipStreamDestroy", "hipGraphExecDestroy", "hipEventDestroy", "hipHostFree"].contains(function)
     });

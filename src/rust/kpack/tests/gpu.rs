@@ -8,8 +8,8 @@ use kpack::{
 use std::sync::{Barrier, RwLock};
 use std::thread;
 
-/// While a thread captures, HIP refuses copies that wait, on any device: a test that captures
-/// writes this, the others read it.
+/// While a thread captures, HIP refuses copies that wait, on any device. Tests that capture
+/// therefore hold the write lock, all other tests the read lock.
 static CAPTURES: RwLock<()> = RwLock::new(());
 
 /// Both modules, on each device.
@@ -390,7 +390,7 @@ fn packs_are_read_without_a_device() -> Result<()> {
 
 const NO_GPU: &str = "KPACK_TEST_NO_GPU";
 
-/// The other half of the test below.
+/// The child process of the test below.
 #[test]
 fn child_without_a_gpu() {
     if std::env::var_os(NO_GPU).is_none() {

@@ -46,7 +46,7 @@ impl CudaStream {
 }
 
 /// # Safety
-/// What is pushed is what the kernel takes.
+/// The pushed argument has the type of the kernel's parameter.
 pub unsafe trait PushKernelArg<T> {
     fn arg(&mut self, arg: T) -> &mut Self;
 }
