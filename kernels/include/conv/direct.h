@@ -318,7 +318,7 @@ DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                          ? dynamic_lds_nbytes()
                          : 0;
 
-    if (threadIdx.x < ConvPlan<T>::planners)
+    if (threadIdx.x < ConvPlan<T>::callers)
         ConvPlan<T>::plan(v, x, w, y, ConvLds<T>::nbytes + more, shape);
     __syncthreads();
     if (ConvPlan<T>::takes(shape)) {

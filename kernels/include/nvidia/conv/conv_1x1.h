@@ -192,10 +192,11 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
 
         if (c >= at.terms) {
             c = 0;
-            if (at.tile[tile % turns].end != 0)
+            if (at.tile[tile % turns].end != 0) {
                 tile++;
-            begin_rows(blocks.number + (tile + 1) * blocks.count,
-                       at.tile[(tile + 1) % turns]);
+                begin_rows(blocks.number + (tile + 1) * blocks.count,
+                           at.tile[(tile + 1) % turns]);
+            }
         }
         to.tile = tile;
         to.c = c;

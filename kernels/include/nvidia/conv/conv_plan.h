@@ -15,7 +15,8 @@ template <typename T> struct ConvPlan {
     static constexpr u32 row_channels = 32 / sizeof(T); /* in a row of LDS */
     static constexpr u32 threads = 1024;
     static constexpr u32 log_outputs = 15; /* a tile's outputs times splits */
-    static constexpr u32 log_least_m = 5, log_most_m = 7, planners = 3 * 32;
+    static constexpr u32 log_least_m = 5, log_most_m = 7;
+    static constexpr u32 planners = 3 * 32, callers = planners + 2 * 32;
     /* stages copied ahead, and tiles known at a time */
     static constexpr u32 most_ring = 4, most_turns = 8;
     static constexpr u32 most_taps = 64;
@@ -71,7 +72,9 @@ template <typename T> struct ConvPlan {
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
         u32 plane, count;         /* positions of an image, and of all */
         u32 tiles_o, tiles;
-        u32 lines; /* 1: a kernel's elements are copied 16 bytes at a time */
+        /* 1: the kernel is copied 16 bytes at a time: lines, channels of one
+         * tap; pieces, channels and taps as they lie in the kernel */
+        u32 lines, pieces;
         /* direct: operands are copied to LDS without a slab: rows of positions
          * for windows of one tap, else patches. Copies have `1 << log_grain`
          * contiguous bytes. */
@@ -114,7 +117,7 @@ template <typename T> struct ConvPlan {
         T *y;
         Feed feed[2];
         Tile tile[most_turns];
-        u32 cost[planners / 32];
+        u32 accepted, cost[planners / 32];
 
         /* a position's entry, relative to the entry of position 0 */
         DEV_MEMBER u32 entry_of(u32 p) const
@@ -130,34 +133,54 @@ template <typename T> struct ConvPlan {
 
     /*
      * Fills `at` in, if offsets fit and LDS has room; see takes(). The first
-     * `planners` threads call it, each lane for another tile: 32, 64 or 128
-     * channels, by warp; as many positions as fill the block, or a half, a
-     * quarter or an eighth; one, two or four rows of channels at a time; any
-     * outputs, or those of one row.
+     * `callers` threads call it, and each warp has a part: `planners` threads
+     * choose the tile, a warp finds out whether a tile may be taken at all, and
+     * a warp writes what is the same for all tiles.
      */
     static DEV_MEMBER void plan(const Conv &conv, const T *x, const T *w, T *y,
                                 u32 room, Shape &at)
     {
-        const u32 lane = lane_id(), warp = threadIdx.x / 32;
+        const u32 warp = threadIdx.x / 32;
 
-        at.cost[warp] = too_much << 5;
-        if (blockDim.x != threads || !conv.is_small() ||
-            conv.h_out * conv.w_out >= 1ull << 30)
+        if (blockDim.x != threads)
             return;
+        /* the remainders of a transposed convolution are found by loops */
+        if (conv.transposed && !conv.is_small()) {
+            at.accepted = 0;
+            return;
+        }
         Conv v = conv.transposed ? largest_part(conv) : conv;
         Layout mine;
 
         mine.patches = are_patches(v, x, w);
-        if (!accepts(v, mine.patches))
-            return;
+        if (warp == planners / 32)
+            at.accepted = conv.is_small() &&
+                          conv.h_out * conv.w_out < 1ull << 30 &&
+                          accepts(v, mine.patches);
         skip_inputs(v);
+        const bool fits = lay_out_image(v, mine);
+
+        if (warp < planners / 32)
+            choose(conv, v, x, w, room, fits, mine, at);
+        else if (warp > planners / 32)
+            describe(conv, v, x, w, y, mine, at);
+    }
+    /* Each lane tries another tile: 32, 64 or 128 channels, by warp; as many
+     * positions as fill the block, or a half, a quarter or an eighth; one, two
+     * or four rows of channels at a time; any outputs, or those of one row. */
+    static DEV_MEMBER void choose(const Conv &conv, const Conv &v, const T *x,
+                                  const T *w, u32 room, bool fits, Layout &mine,
+                                  Shape &at)
+    {
+        const u32 lane = lane_id(), warp = threadIdx.x / 32;
+
         mine.log_m = log_least_m + warp;
         mine.log_splits = lane % 4 + (mine.log_m == log_least_m ? 2 : 0);
         mine.log_blocks = lane / 4 % 4;
-        if (!lay_out_image(v, mine))
-            return;
-        const u32 best = min_of_lanes(
-            cost_of(conv, v, x, w, room, lane / 16 != 0, mine) << 5 | lane);
+        const u32 cost =
+            fits ? cost_of(conv, v, x, w, room, lane / 16 != 0, mine)
+                 : too_much;
+        const u32 best = min_of_lanes(cost << 5 | lane);
 
         at.cost[warp] = best;
         asm volatile("bar.sync 1, %0;" ::"n"(planners) : "memory");
@@ -166,18 +189,23 @@ template <typename T> struct ConvPlan {
             return;
         mine.log_blocks += mine.direct ? mine.log_splits : 0;
         static_cast<Layout &>(at) = mine;
+        at.by_segment = to_divide_by(min_of(mine.segment, 1u << 20));
+    }
+    static DEV_MEMBER void describe(const Conv &conv, const Conv &v, const T *x,
+                                    const T *w, T *y, const Layout &image,
+                                    Shape &at)
+    {
         at.v = v;
         at.whole = conv;
         at.ah = v.template axis_h<i32>(0);
         at.aw = v.template axis_w<i32>(0);
         at.pad_w = (u32)v.padding;
         at.pad_h = v.flat ? 0 : at.pad_w;
-        at.by_plane = to_divide_by(mine.plane);
+        at.by_plane = to_divide_by(image.plane);
         at.by_w_out = to_divide_by((u32)v.w_out);
         at.by_h_out = to_divide_by((u32)v.h_out);
-        at.by_width = to_divide_by(mine.width);
-        at.by_height = to_divide_by(mine.height);
-        at.by_segment = to_divide_by(min_of(mine.segment, 1u << 20));
+        at.by_width = to_divide_by(image.width);
+        at.by_height = to_divide_by(image.height);
         at.x = x;
         at.w = w;
         at.y = y;
@@ -269,7 +297,7 @@ template <typename T> struct ConvPlan {
         at.lines = at.taps == 1 && !v.transposed && is_aligned(w, 16) &&
                    v.x.c * sizeof(T) % 16 == 0 &&
                    (outputs == 1 || v.w.so * sizeof(T) % 16 == 0);
-        const bool fits = lay_out_slab(v, room, by_rows, at);
+        const bool fits = lay_out_slab(v, w, room, by_rows, at);
 
         lay_out_ring(v, x, w, room, at);
         const bool possible =
@@ -282,8 +310,8 @@ template <typename T> struct ConvPlan {
                    ? time_of(v, room > lds_nbytes, at)
                    : too_much;
     }
-    static DEV_MEMBER bool lay_out_slab(const Conv &v, u32 room, bool by_rows,
-                                        Layout &at)
+    static DEV_MEMBER bool lay_out_slab(const Conv &v, const T *w, u32 room,
+                                        bool by_rows, Layout &at)
     {
         const u32 n = at.positions(), b = (u32)v.x.b;
         const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
@@ -315,6 +343,9 @@ template <typename T> struct ConvPlan {
             fits ? min_of((room - at.kernel_at - places_nbytes) / each, at.taps)
                  : 0;
         at.places_at = at.kernel_at + at.taps_once * each;
+        at.pieces = sizeof(T) == 2 && !v.transposed &&
+                    at.taps_once == at.taps && is_aligned(w, 16) &&
+                    (v.x.c * at.taps | v.w.so) % per16<T>::value == 0;
         return fits;
     }
     /* direct: copies rows of positions unchanged, for kernels of one element */
@@ -339,8 +370,13 @@ template <typename T> struct ConvPlan {
             << log_wide;
         at.ring_at =
             room > lds_nbytes ? part_nbytes(at.log_m, at.log_splits) : 0;
-        at.ring_stages =
-            min_of((room - at.ring_at) / at.stage_nbytes, most_ring);
+        /* no more than a block's only tile has, and the one behind them */
+        const u32 stages = div_up(at.terms, row_channels << log_wide);
+        const u32 wanted = at.tiles <= min_of(multiprocessors(), (u32)gridDim.x)
+                               ? min_of(stages + 1, most_ring)
+                               : most_ring;
+
+        at.ring_stages = min_of((room - at.ring_at) / at.stage_nbytes, wanted);
         at.direct =
             at.patches || (room > lds_nbytes && at.lines && v.padding == 0 &&
                            grain >= 4 && (v.x.w == 1 || v.x.sw == 1) &&
@@ -381,7 +417,7 @@ template <typename T> struct ConvPlan {
     /* Whether a planner found a tile; call it after a barrier. */
     static DEV_MEMBER bool takes(const Shape &at)
     {
-        return blockDim.x == threads &&
+        return blockDim.x == threads && at.accepted != 0 &&
                min_of(min_of(at.cost[0], at.cost[1]), at.cost[2]) >> 5 !=
                    too_much;
     }

@@ -25,15 +25,26 @@ struct ConvSlab : ConvTiles<Transposed, T> {
 
     DEV_MEMBER void run(const TileBlocks &blocks) const
     {
+        bool has_kernel = false;
+
         NO_UNROLL
         for (u32 tile = blocks.number; tile < at.tiles; tile += blocks.count) {
             if (threadIdx.x == 0)
                 begin(at, tile, at.tile[0]);
             __syncthreads();
-            one_tile(at.tile[0]);
+            one_tile(at.tile[0], has_kernel);
+            has_kernel = stays(blocks);
         }
     }
-    DEV_MEMBER void one_tile(Tile &tile) const
+    /* whether the block's next tile finds all of its kernel in LDS */
+    DEV_MEMBER bool stays(const TileBlocks &blocks) const
+    {
+        return !Transposed && blocks.count % at.tiles_o == 0 &&
+               at.taps_once == at.taps &&
+               (u32)at.v.x.c <= row_channels << at.log_blocks &&
+               at.kernel_at >= Plan::part_nbytes(at.log_m, at.log_splits);
+    }
+    DEV_MEMBER void one_tile(Tile &tile, bool has_kernel) const
     {
         u32 slab_lds[2];
         f32 sums[2][2][2][4] = {};
@@ -50,9 +61,7 @@ struct ConvSlab : ConvTiles<Transposed, T> {
             forget_memory();
             NO_UNROLL
             for (u32 t0 = 0; t0 < at.taps; t0 += at.taps_once) {
-                if (at.lines)
-                    load_lines(tile, c0);
-                else
+                if (!has_kernel)
                     load_kernel(tile, c0, t0);
                 __syncthreads();
                 multiply_all(sums, slab_lds, t0);
@@ -203,8 +212,56 @@ struct ConvSlab : ConvTiles<Transposed, T> {
                             : none);
         }
     }
-    /* the kernel's taps t0 and so on, 4 bytes a lane: one channel or two */
     DEV_MEMBER void load_kernel(const Tile &tile, u32 c0, u32 t0) const
+    {
+        if (at.lines)
+            load_lines(tile, c0);
+        else if (at.pieces)
+            load_pieces(tile, c0);
+        else
+            load_words(tile, c0, t0);
+    }
+    /* all taps, 16 bytes a lane: eight elements of an output channel, as they
+     * lie in the kernel */
+    DEV_MEMBER void load_pieces(const Tile &tile, u32 c0) const
+    {
+        const u32 taps = at.taps, row = 2 * taps << at.log_blocks;
+        const Divisor by_taps(taps), by_row(row);
+        const u32 step_nbytes = at.step_nbytes();
+        const u32 tap_nbytes = step_nbytes << at.log_blocks;
+        const u32 left_o = (u32)at.v.w.outputs - tile.o0;
+        const u32 left = ((u32)at.v.x.c - c0) * taps / n16;
+        const Bits *const from =
+            reinterpret_cast<const Bits *>(at.w + tile.o0 * at.v.w.so) +
+            (u64)c0 * taps;
+
+        NO_UNROLL
+        for (u32 i = threadIdx.x; i < row << at.log_m; i += threads) {
+            const u32 o = by_row.divide(i), piece = i - o * row;
+            const auto channel = [&](u32 c) {
+                return c / row_channels * step_nbytes + o * 32 +
+                       (c * (u32)sizeof(T) % 32 ^ (o >> 2 & 1) * 16);
+            };
+            u32 c = by_taps.divide(piece * n16), t = piece * n16 - c * taps;
+            u8 *const to = lds + at.kernel_at;
+            u32 tap_at = t * tap_nbytes, channel_at = channel(c);
+            Pack<Bits, n16> in = {};
+
+            if (o < left_o && piece < left)
+                in = load_pack<n16>(from + (o * (u32)at.v.w.so + piece * n16));
+            UNROLL
+            for (u32 j = 0; j < n16; j++) {
+                *reinterpret_cast<Bits *>(to + tap_at + channel_at) = in[j];
+                tap_at += tap_nbytes;
+                if (++t == taps) {
+                    t = tap_at = 0;
+                    channel_at = channel(++c);
+                }
+            }
+        }
+    }
+    /* taps t0 and so on, 4 bytes a lane: one channel or two */
+    DEV_MEMBER void load_words(const Tile &tile, u32 c0, u32 t0) const
     {
         constexpr u32 batch = sizeof(T) == 2 ? 1 : 2,
                       log_pair = sizeof(T) == 2 ? 1 : 0;
