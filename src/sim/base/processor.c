@@ -22,46 +22,52 @@ enum { MAX_DEVICES = 64 };
 #define GiB(n) ((uint64_t)(n) << 30)
 
 /* clang-format off */
-/* A card for each processor of target_table.h. */
-#define CARD(cus, mhz, mem_mhz, bits, l2, gib, label)                                         \
-    .product = label, .compute_units = cus, .clock_khz = mhz * 1000u,                         \
-    .memory_clock_khz = mem_mhz * 1000u, .memory_bus_bits = bits, .l2_nbytes = l2,            \
-    .memory_nbytes = GiB(gib)
-#define NO_CARD .product = NULL /* not simulated */
-/*                        CUs   MHz   mem   bus  L2           GiB product */
-#define CARD_gfx900  CARD( 64, 1500,  945, 2048, KiB(4096),    8, "AMD Radeon Instinct MI25 (simulated)")
-#define CARD_gfx902  CARD( 11, 1250, 1200,  128, KiB(1024),    4, "AMD Radeon Vega 11 (simulated)")
-#define CARD_gfx904  CARD( 20, 1300,  700, 1024, KiB(2048),    4, "AMD Radeon Pro Vega 20 (simulated)")
-#define CARD_gfx906  CARD( 60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)")
-#define CARD_gfx908  CARD(120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)")
-#define CARD_gfx909  CARD(  3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)")
-#define CARD_gfx90a  CARD(104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)")
-#define CARD_gfx90c  CARD(  8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)")
-#define CARD_gfx942  CARD(304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)")
-#define CARD_gfx950  CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)")
-#define CARD_gfx1010 CARD( 40, 1905,  875,  256, KiB(4096),    8, "AMD Radeon RX 5700 XT (simulated)")
-#define CARD_gfx1011 CARD( 40, 1450, 1000, 2048, KiB(4096),    8, "AMD Radeon Pro V520 (simulated)")
-#define CARD_gfx1012 CARD( 22, 1845,  875,  128, KiB(2048),    4, "AMD Radeon RX 5500 XT (simulated)")
-#define CARD_gfx1013 CARD( 24, 1500,  875,  256, KiB(4096),    4, "AMD BC-250 (simulated)")
-#define CARD_gfx1030 CARD( 80, 2310, 1000,  256, KiB(4096),   16, "AMD Radeon RX 6900 XT (simulated)")
-#define CARD_gfx1031 CARD( 40, 2581, 1000,  192, KiB(3072),   12, "AMD Radeon RX 6700 XT (simulated)")
-#define CARD_gfx1032 CARD( 32, 2589, 1000,  128, KiB(2048),    8, "AMD Radeon RX 6600 XT (simulated)")
-#define CARD_gfx1033 CARD(  8, 1600, 1375,  128, KiB(1024),    4, "AMD Custom GPU 0405 (simulated)")
-#define CARD_gfx1034 CARD( 16, 2815, 1124,   64, KiB(1024),    4, "AMD Radeon RX 6500 XT (simulated)")
-#define CARD_gfx1035 CARD( 12, 2400, 2400,  128, KiB(2048),    4, "AMD Radeon 680M (simulated)")
-#define CARD_gfx1036 CARD(  2, 2200, 2600,  128, KiB(256),     4, "AMD Radeon Graphics (simulated)")
-#define CARD_gfx1100 CARD( 96, 2500, 1250,  384, KiB(6144),   16, "AMD Radeon RX 7900 XTX (simulated)")
-#define CARD_gfx1101 CARD( 60, 2430, 1219,  256, KiB(4096),   16, "AMD Radeon RX 7800 XT (simulated)")
-#define CARD_gfx1102 CARD( 32, 2655, 1124,  128, KiB(2048),    8, "AMD Radeon RX 7600 (simulated)")
-#define CARD_gfx1103 CARD( 12, 2700, 2800,  128, KiB(2048),    4, "AMD Radeon 780M (simulated)")
-#define CARD_gfx1150 CARD( 16, 2900, 2800,  128, KiB(2048),    4, "AMD Radeon 890M (simulated)")
-#define CARD_gfx1151 CARD( 40, 2900, 2000,  256, KiB(2048),   16, "AMD Radeon 8060S (simulated)")
-#define CARD_gfx1152 CARD(  8, 3000, 2800,  128, KiB(1024),    4, "AMD Radeon 860M (simulated)")
-#define CARD_gfx1153 CARD(  4, 2800, 2800,  128, KiB(1024),    4, "AMD Radeon 840M (simulated)")
-#define CARD_gfx1200 CARD( 32, 3320, 1258,  128, KiB(4096),   16, "AMD Radeon RX 9060 XT (simulated)")
-#define CARD_gfx1201 CARD( 64, 2970, 1258,  256, KiB(8192),   16, "AMD Radeon RX 9070 XT (simulated)")
-#define CARD_gfx1250 CARD(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct gfx1250 (simulated)")
-#define CARD_gfx1251 NO_CARD
+/* A product for each processor of target_table.h that is simulated. */
+enum {
+#define X(gfx, ...) AT_##gfx,
+    KPK_PROCESSOR_TABLE(X)
+#undef X
+        NPROCESSORS
+};
+#define PRODUCT(cus, mhz, mem_mhz, bits, l2, gib, label)                                      \
+    {.name = label, .compute_units = cus, .clock_khz = mhz * 1000u,                           \
+     .memory_clock_khz = mem_mhz * 1000u, .memory_bus_bits = bits, .l2_nbytes = l2,           \
+     .memory_nbytes = GiB(gib)}
+static const struct sim_product products[NPROCESSORS] = {
+    /*                       CUs   MHz   mem   bus  L2           GiB name */
+    [AT_gfx900]  = PRODUCT( 64, 1500,  945, 2048, KiB(4096),    8, "AMD Radeon Instinct MI25 (simulated)"),
+    [AT_gfx902]  = PRODUCT( 11, 1250, 1200,  128, KiB(1024),    4, "AMD Radeon Vega 11 (simulated)"),
+    [AT_gfx904]  = PRODUCT( 20, 1300,  700, 1024, KiB(2048),    4, "AMD Radeon Pro Vega 20 (simulated)"),
+    [AT_gfx906]  = PRODUCT( 60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)"),
+    [AT_gfx908]  = PRODUCT(120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)"),
+    [AT_gfx909]  = PRODUCT(  3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)"),
+    [AT_gfx90a]  = PRODUCT(104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)"),
+    [AT_gfx90c]  = PRODUCT(  8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)"),
+    [AT_gfx942]  = PRODUCT(304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)"),
+    [AT_gfx950]  = PRODUCT(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)"),
+    [AT_gfx1010] = PRODUCT( 40, 1905,  875,  256, KiB(4096),    8, "AMD Radeon RX 5700 XT (simulated)"),
+    [AT_gfx1011] = PRODUCT( 40, 1450, 1000, 2048, KiB(4096),    8, "AMD Radeon Pro V520 (simulated)"),
+    [AT_gfx1012] = PRODUCT( 22, 1845,  875,  128, KiB(2048),    4, "AMD Radeon RX 5500 XT (simulated)"),
+    [AT_gfx1013] = PRODUCT( 24, 1500,  875,  256, KiB(4096),    4, "AMD BC-250 (simulated)"),
+    [AT_gfx1030] = PRODUCT( 80, 2310, 1000,  256, KiB(4096),   16, "AMD Radeon RX 6900 XT (simulated)"),
+    [AT_gfx1031] = PRODUCT( 40, 2581, 1000,  192, KiB(3072),   12, "AMD Radeon RX 6700 XT (simulated)"),
+    [AT_gfx1032] = PRODUCT( 32, 2589, 1000,  128, KiB(2048),    8, "AMD Radeon RX 6600 XT (simulated)"),
+    [AT_gfx1033] = PRODUCT(  8, 1600, 1375,  128, KiB(1024),    4, "AMD Custom GPU 0405 (simulated)"),
+    [AT_gfx1034] = PRODUCT( 16, 2815, 1124,   64, KiB(1024),    4, "AMD Radeon RX 6500 XT (simulated)"),
+    [AT_gfx1035] = PRODUCT( 12, 2400, 2400,  128, KiB(2048),    4, "AMD Radeon 680M (simulated)"),
+    [AT_gfx1036] = PRODUCT(  2, 2200, 2600,  128, KiB(256),     4, "AMD Radeon Graphics (simulated)"),
+    [AT_gfx1100] = PRODUCT( 96, 2500, 1250,  384, KiB(6144),   16, "AMD Radeon RX 7900 XTX (simulated)"),
+    [AT_gfx1101] = PRODUCT( 60, 2430, 1219,  256, KiB(4096),   16, "AMD Radeon RX 7800 XT (simulated)"),
+    [AT_gfx1102] = PRODUCT( 32, 2655, 1124,  128, KiB(2048),    8, "AMD Radeon RX 7600 (simulated)"),
+    [AT_gfx1103] = PRODUCT( 12, 2700, 2800,  128, KiB(2048),    4, "AMD Radeon 780M (simulated)"),
+    [AT_gfx1150] = PRODUCT( 16, 2900, 2800,  128, KiB(2048),    4, "AMD Radeon 890M (simulated)"),
+    [AT_gfx1151] = PRODUCT( 40, 2900, 2000,  256, KiB(2048),   16, "AMD Radeon 8060S (simulated)"),
+    [AT_gfx1152] = PRODUCT(  8, 3000, 2800,  128, KiB(1024),    4, "AMD Radeon 860M (simulated)"),
+    [AT_gfx1153] = PRODUCT(  4, 2800, 2800,  128, KiB(1024),    4, "AMD Radeon 840M (simulated)"),
+    [AT_gfx1200] = PRODUCT( 32, 3320, 1258,  128, KiB(4096),   16, "AMD Radeon RX 9060 XT (simulated)"),
+    [AT_gfx1201] = PRODUCT( 64, 2970, 1258,  256, KiB(8192),   16, "AMD Radeon RX 9070 XT (simulated)"),
+    [AT_gfx1250] = PRODUCT(256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct gfx1250 (simulated)"),
+};
 
 /* AGPRs came with CDNA, one file for both kinds of registers and packed
  * work-item IDs with CDNA 2, flat scratch by the architecture with CDNA 3; RDNA
@@ -77,7 +83,7 @@ static const struct sim_target targets[] = {
      .packed_work_item_ids = cdna >= 2 || maj >= 11,                                          \
      .architected_flat_scratch = cdna >= 3 || maj >= 11, .vgprs_per_simd = vgprs,             \
      .vgpr_granule32 = granule, .vgpr_granule64 = wave == 64 ? granule : granule / 2,         \
-     .max_waves_per_simd = waves, .simds_per_cu = simds, .lds_nbytes = KiB(lds), CARD_##gfx},
+     .max_waves_per_simd = waves, .simds_per_cu = simds, .lds_nbytes = KiB(lds), .product = &products[AT_##gfx]},
     KPK_PROCESSOR_TABLE(X)
 #undef X
 };
@@ -108,7 +114,7 @@ const struct sim_target *sim_target_by_name(const char *name)
     size_t i;
 
     for (i = 0; i < COUNT(targets); i++)
-        if (targets[i].product && strcmp(targets[i].name, name) == 0)
+        if (targets[i].product->name && strcmp(targets[i].name, name) == 0)
             return &targets[i];
     return NULL;
 }
@@ -118,7 +124,7 @@ const struct sim_target *sim_target_by_mach(unsigned mach)
     size_t i;
 
     for (i = 0; i < COUNT(targets); i++)
-        if (targets[i].product && targets[i].mach == mach)
+        if (targets[i].product->name && targets[i].mach == mach)
             return &targets[i];
     return NULL;
 }
@@ -244,7 +250,7 @@ static bool set_memory(struct sim_device *d)
 {
     const char *text = getenv("KPK_SIM_MEMORY");
 
-    d->memory_nbytes = d->target->memory_nbytes;
+    d->memory_nbytes = d->target->product->memory_nbytes;
     if (!text || !*text)
         return true;
     d->memory_nbytes = read_size(text);

@@ -16,12 +16,21 @@
 
 enum sim_feature { SIM_FEATURE_NONE, SIM_FEATURE_OFF, SIM_FEATURE_ON };
 
+/* What a processor is sold as. */
+struct sim_product {
+    const char *name;       /* hipDeviceGetName()'s answer */
+    uint32_t compute_units; /* HSA's count */
+    uint32_t clock_khz, memory_clock_khz, memory_bus_bits;
+    uint32_t l2_nbytes;
+    uint64_t memory_nbytes; /* if KPK_SIM_MEMORY is not set */
+};
+
 struct sim_target {
     const char *name;    /* "gfx942" */
     const char *generic; /* "gfx9-4-generic", NULL if none covers it */
-    const char *product; /* hipDeviceGetName()'s answer */
-    uint8_t mach;        /* EF_AMDGPU_MACH */
-    uint8_t major, minor, stepping; /* 9, 4, 2 */
+    const struct sim_product *product; /* without a name: not simulated */
+    uint8_t mach;                      /* EF_AMDGPU_MACH */
+    uint8_t major, minor, stepping;    /* 9, 4, 2 */
     uint8_t default_wave; /* 64 on gfx9, 32 later: properties' warpSize */
     bool has_sramecc, has_xnack;
     bool architected_flat_scratch;
@@ -30,14 +39,10 @@ struct sim_target {
     bool unified_vgprs;      /* AGPRs and VGPRs in one file (gfx90a on) */
     bool drops_fine_atomics; /* float atomics on fine-grained memory */
     uint32_t lds_nbytes;     /* per workgroup */
-    uint32_t compute_units;  /* HSA's count */
     uint32_t simds_per_cu;
     uint32_t max_waves_per_simd;
     uint32_t vgprs_per_simd; /* per lane, 32-bit, for wave-size lanes */
     uint32_t vgpr_granule32, vgpr_granule64; /* allocation granules */
-    uint32_t clock_khz, memory_clock_khz, memory_bus_bits;
-    uint32_t l2_nbytes;
-    uint64_t memory_nbytes; /* if KPK_SIM_MEMORY is not set */
 };
 
 struct sim_device {

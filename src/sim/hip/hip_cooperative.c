@@ -34,8 +34,8 @@ static hipError_t check_resident(const struct launch *l,
     uint64_t block = (uint64_t)l->block[0] * l->block[1] * l->block[2];
     /* occupancy_blocks() counts pairs of compute units from gfx10 on. */
     uint64_t units = t->major >= 10 && t->simds_per_cu == 2
-                         ? (t->compute_units + 1) / 2
-                         : t->compute_units;
+                         ? (t->product->compute_units + 1) / 2
+                         : t->product->compute_units;
 
     if (block == 0 || block > l->function->kernel->max_block)
         return hipSuccess; /* the checks of the launch find the error */

@@ -35,15 +35,16 @@ enum {
 /* WGP mode: pairs of compute units count as one from gfx10 on. */
 uint32_t device_multiprocessors(const struct sim_target *t)
 {
-    return t->major >= 10 && t->simds_per_cu == 2 && t->compute_units > 1
-               ? t->compute_units / 2
-               : t->compute_units;
+    return t->major >= 10 && t->simds_per_cu == 2 &&
+                   t->product->compute_units > 1
+               ? t->product->compute_units / 2
+               : t->product->compute_units;
 }
 
 /* Compute units that a multiprocessor stands for. */
 static uint32_t cus(const struct sim_target *t)
 {
-    return t->compute_units / device_multiprocessors(t);
+    return t->product->compute_units / device_multiprocessors(t);
 }
 
 static uint32_t max_waves(const struct sim_target *t)
@@ -142,12 +143,12 @@ static bool is_known(int attribute)
     X( 344,  624, 4,    57, device_resident_threads(t)) /* maxThreadsPerMultiProcessor */ \
     X(  -1,  712, 4,    25, max_waves(t)) /* maxBlocksPerMultiProcessor */ \
     X( 336,  388, 4,    63, device_multiprocessors(t))        /* multiProcessorCount */ \
-    X( 308,  348, 4,     5, t->clock_khz)              /* clockRate */         \
+    X( 308,  348, 4,     5, t->product->clock_khz)     /* clockRate */         \
     X( 352, 1424, 4,    -1, CLOCK_INSTRUCTION_KHZ)     /* clockInstructionRate */ \
     X(  -1,   -1, 4, 10017, WALL_CLOCK_KHZ)            /* wallClockRate */     \
-    X( 312,  608, 4,    60, t->memory_clock_khz)       /* memoryClockRate */   \
-    X( 316,  612, 4,    59, t->memory_bus_bits)        /* memoryBusWidth */    \
-    X( 340,  616, 4,    19, t->l2_nbytes)              /* l2CacheSize */       \
+    X( 312,  608, 4,    60, t->product->memory_clock_khz) /* memoryClockRate */ \
+    X( 316,  612, 4,    59, t->product->memory_bus_bits) /* memoryBusWidth */ \
+    X( 340,  616, 4,    19, t->product->l2_nbytes)    /* l2CacheSize */      \
     X( 320,  352, 8,    83, INT_MAX)                   /* totalConstMem */     \
     X( 328,  360, 4,    23, t->major)                  /* major */             \
     X( 332,  364, 4,    61, t->minor)                  /* minor */             \
@@ -214,7 +215,7 @@ static bool is_known(int attribute)
     X(  -1,  548, 4,    -1, side(t))                                           \
     X(  -1,  552, 4,    -1, layers(t))                                         \
     X(  -1,   -1, 4,    84, INT_MAX)                   /* TotalGlobalMem */    \
-    X(  -1,  620, 4,    70, t->l2_nbytes)              /* persistingL2CacheMaxSize */ \
+    X(  -1,  620, 4,    70, t->product->l2_nbytes)    /* persistingL2CacheMaxSize */ \
     X(  -1,  568, 4,    79, 256)                       /* surfaceAlignment */  \
     X(  -1,   -1, 4,     1, 0)                         /* AccessPolicyMaxWindowSize */ \
     X(  -1,   -1, 4,     7, 0)                         /* ComputePreemptionSupported */ \
@@ -253,7 +254,7 @@ static void fill(uint8_t *out, const struct sim_device *d, bool r0600)
 
     memset(out, 0, r0600 ? R0600_NBYTES : R0000_NBYTES);
     snprintf((char *)out, r0600 ? NAME_NBYTES : NAME_NBYTES / 2, "%s",
-             t->product);
+             t->product->name);
     snprintf((char *)out + (r0600 ? ARCH_NAME_R0600 : ARCH_NAME_R0000),
              NAME_NBYTES, "%s", d->target_id);
     if (r0600)

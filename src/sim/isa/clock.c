@@ -19,5 +19,5 @@ uint64_t sim_realtime(void)
 
 uint64_t sim_shader_clock(const struct sim_target *target)
 {
-    return ticks(target->clock_khz);
+    return ticks(target->product->clock_khz);
 }

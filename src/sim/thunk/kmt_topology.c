@@ -86,7 +86,9 @@ static uint32_t engine_id(const struct sim_target *t)
 /* The most shader engines, up to four, that the compute units divide into. */
 static uint32_t shader_engines(const struct sim_target *t)
 {
-    return t->compute_units % 4 == 0 ? 4 : t->compute_units % 2 == 0 ? 2 : 1;
+    return t->product->compute_units % 4 == 0   ? 4
+           : t->product->compute_units % 2 == 0 ? 2
+                                                : 1;
 }
 
 /* The graphics driver's family, by which ROCr lays images out. */
@@ -106,7 +108,7 @@ static void describe_gpu(const struct sim_device *d, struct kmt_node_7 *p)
     const struct sim_target *t = d->target;
     unsigned i;
 
-    p->simds = t->compute_units * t->simds_per_cu;
+    p->simds = t->product->compute_units * t->simds_per_cu;
     p->memory_banks = GPU_BANKS;
     p->caches = GPU_CACHES;
     p->io_links = nnodes() - 1; /* the CPU and every other GPU */
@@ -118,7 +120,7 @@ static void describe_gpu(const struct sim_device *d, struct kmt_node_7 *p)
     p->wave_size = t->default_wave;
     p->shader_banks = shader_engines(t);
     p->arrays = shader_engines(t);
-    p->cus_per_array = t->compute_units / shader_engines(t);
+    p->cus_per_array = t->product->compute_units / shader_engines(t);
     p->simds_per_cu = t->simds_per_cu;
     p->scratch_slots_per_cu = SCRATCH_SLOTS;
     p->engine_id = engine_id(t);
@@ -126,10 +128,10 @@ static void describe_gpu(const struct sim_device *d, struct kmt_node_7 *p)
     p->device = (uint16_t)(FIRST_DEVICE_ID + t->mach);
     p->location = ((uint32_t)d->ordinal + 1) << 8; /* bus, device, function */
     p->local_memory = d->memory_nbytes;
-    p->gpu_clock_mhz = t->clock_khz / 1000;
+    p->gpu_clock_mhz = t->product->clock_khz / 1000;
     p->drm_minor = 128 + d->ordinal;
-    for (i = 0; i < KMT_NAME_LENGTH - 1 && t->product[i]; i++)
-        p->name[i] = (uint8_t)t->product[i];
+    for (i = 0; i < KMT_NAME_LENGTH - 1 && t->product->name[i]; i++)
+        p->name[i] = (uint8_t)t->product->name[i];
     for (i = 0; i < KMT_NAME_LENGTH - 1 && t->name[i]; i++)
         p->processor[i] = (uint8_t)t->name[i];
     p->firmware = FIRMWARE;
@@ -197,8 +199,8 @@ KMT_API kmt_status hsaKmtGetNodeMemoryProperties(uint32_t node, uint32_t n,
         nall = GPU_BANKS;
         all[0].heap = KMT_HEAP_VRAM;
         all[0].nbytes = d->memory_nbytes;
-        all[0].width_bits = t->memory_bus_bits;
-        all[0].clock_mhz = t->memory_clock_khz / 1000;
+        all[0].width_bits = t->product->memory_bus_bits;
+        all[0].clock_mhz = t->product->memory_clock_khz / 1000;
         all[1].heap = KMT_HEAP_LDS;
         all[1].nbytes = t->lds_nbytes;
         all[1].base = SHARED_BASE;
@@ -229,7 +231,9 @@ KMT_API kmt_status hsaKmtGetNodeCacheProperties(uint32_t node,
         caches[i].lines_per_tag = 1;
         caches[i].ways = 16;
         caches[i].type = KMT_CACHE_DATA | (d ? KMT_CACHE_GPU : KMT_CACHE_CPU);
-        caches[i].nkib = !d ? 32 : i == 0 ? 16 : d->target->l2_nbytes / 1024;
+        caches[i].nkib = !d       ? 32
+                         : i == 0 ? 16
+                                  : d->target->product->l2_nbytes / 1024;
     }
     return KMT_OK;
 }
