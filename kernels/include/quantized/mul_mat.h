@@ -7,7 +7,7 @@
 #include "quantized/simt_tile.h"
 #include "quantized/tile_columns.h"
 #if KPK_MFMA
-#include "amd/mfma_tile.h"
+#include "amd/raw_columns.h"
 #elif KPK_WMMA_WIDE
 #include "amd/wmma_wave64_tile.h"
 #elif KPK_WMMA
