@@ -40,7 +40,7 @@
 #include "map/blocks.h"
 #include "map/pack.h"
 #if KPK_NVIDIA
-#include "nvidia/map/small_grid.h"
+#include "nvidia/map/low_latency.h"
 #else
 #include "amd/scalar_rows.h"
 #endif

@@ -1,6 +1,6 @@
 /*
- * small_grid.h - helpers for small grids with one element a thread: loads that
- * begin where they stand, and divisions of few instructions
+ * low_latency.h - for small grids with one element a thread: loads that begin
+ * where they stand, and divisions of few instructions
  *
  * With 32 warps on a multiprocessor each instruction in front of a load costs
  * them 8 cycles, and a launch of few blocks is over in a thousand.
