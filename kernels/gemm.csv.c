@@ -12,7 +12,7 @@
  * have the tiles of nvidia/gemm/wgmma_shapes.h, told by shared memory, and
  * clusters of up to `cluster` blocks may share a tile; f32 has room for limbs
  * there, see nvidia/gemm/bf16x3_tile.h, and few rows of f32 and f64 for copies,
- * see nvidia/gemm/rows8_copied.h.
+ * see nvidia/gemm/skinny_f32_f64.h.
  *
  * The times were fitted on one H200; for other cards only the proportions
  * count. Those of targets without a matrix unit are bounds on gfx1030, see
@@ -78,7 +78,7 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
-/* Few rows of f16 and bf16 wherever they lie, nvidia/gemm/rows8_mma.h, on
+/* Few rows of f16 and bf16 wherever they lie, nvidia/gemm/skinny_f16.h, on
  * sm_90: of layouts nn and nt. The blocks of a cluster share a tile. */
 static const struct {
     struct times times;
@@ -95,7 +95,7 @@ static const struct ragged {
               {2, 64, KPK_RAGGED_MORE, {2, 600, 950, 4000}}};
 enum { NUM_RAGGED = sizeof(ragged) / sizeof(ragged[0]) };
 
-/* Few rows of f32 and f64 by copies, nvidia/gemm/rows8_copied.h, on sm_90. A
+/* Few rows of f32 and f64 by copies, nvidia/gemm/skinny_f32_f64.h, on sm_90. A
  * block takes its share of all columns, so no more blocks are wanted than run
  * at once. */
 static const struct times copied_times = {1, 70, 70, 2500};
