@@ -108,8 +108,8 @@ template <typename T, bool Along, u32 Once> struct SkinnyCopied {
         } else {
             UNROLL
             for (u32 e = 0; e < 16; e += Once)
-                async_copy_few<Once>(to + e, nbytes > e ? from + e : from,
-                                     nbytes > e ? Once : 0);
+                async_copy_narrow<Once>(to + e, nbytes > e ? from + e : from,
+                                        nbytes > e ? Once : 0);
         }
     }
     /* Copies the next step, if there is one. */

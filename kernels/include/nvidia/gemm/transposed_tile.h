@@ -23,7 +23,7 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-               TileOrder<T, Rows, Cols>{g}.has_few() &&
+               TileOrder<T, Rows, Cols>{g}.fits_32_bits() &&
                Tile::CopyA::fits(g.b, g.ldb, g.batch, g.stride_b) &&
                Tile::CopyB::fits(g.a, g.lda, g.batch, g.stride_a);
     }
