@@ -39,7 +39,7 @@
  */
 #pragma once
 
-#include "gguf/block.h"
+#include "dot4.h"
 
 /*
  * RDNA runs each kernel in waves of 32 or of 64. For the targets of

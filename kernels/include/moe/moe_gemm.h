@@ -34,6 +34,7 @@
 #pragma once
 
 #include "early.h"
+#include "gguf/block.h"
 #include "matrix/gemm_tile.h"
 #include "moe/moe_args.h"
 #include "reduce/team.h"
