@@ -176,7 +176,7 @@ KPK_GEMM_TILES_8(CHECK)
 static const struct cost many_rows = {
     1025, INT_MAX, {1, 600, 600, 2440}, 2930, 0};
 
-/* AMD's processors with a matrix unit that matrix/unit.h has a row for. Larger
+/* AMD's processors with a matrix unit that matrix_unit.h has a row for. Larger
  * tiles of f16 and bf16 are made of several on some: GemmShape in
  * include/matrix/gemm.h. The last row stands for all targets without a unit,
  * whose tiles take the longer the more rows they compute in vain. */

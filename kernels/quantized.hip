@@ -56,7 +56,7 @@ GGUF_NUMBERS(SIZES_OF_NUMBERS)
                                        nrows_y, nrows_dst);                    \
     }
 
-#if KPK_WAVES == 64 /* matrix/unit.h: these alone */
+#if KPK_WAVES == 64 /* matrix_unit.h: these alone */
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
                       tiled, column, counts, threads, elems, join,             \
                       row_threads, row_columns, rows, cols, passes)            \

@@ -1,6 +1,6 @@
-# matrix.mk - the wave-level product of kernels/include/matrix/unit.h by itself, and the choice of products' kernels
+# matrix.mk - the wave-level product of kernels/include/matrix_unit.h by itself, and the choice of products' kernels
 #
-# A pack of one module, for a target of each row of unit.h's table and for those
+# A pack of one module, for a target of each row of matrix_unit.h's table and for those
 # whose instructions differ within a row.
 
 MATRIX_B    := $(B)/matrix

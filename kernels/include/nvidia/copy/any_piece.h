@@ -2,7 +2,7 @@
  * an element alone */
 #pragma once
 
-#include "matrix/unit.h"
+#include "matrix_unit.h"
 
 /*
  * A piece on its way from memory: the aligned one that it begins in, and the
