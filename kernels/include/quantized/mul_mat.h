@@ -14,7 +14,7 @@
 #include "amd/code_lookup.h"
 #endif
 #if KPK_SM >= 90
-#include "nvidia/gemm/mul_mat_bulk.h"
+#include "nvidia/quantized/mul_mat_bulk.h"
 #endif
 
 /*

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "early.h"
-#include "nvidia/unit/q8_1_mma.h"
+#include "nvidia/quantized/q8_1_mma.h"
 #include "quantized/mat_vec_rows.h"
 
 /*
