@@ -36,7 +36,7 @@
 #include "early.h"
 #include "gguf/block.h"
 #include "matrix/gemm_tile.h"
-#include "moe/moe_args.h"
+#include "matrix/moe_args.h"
 #include "reduce/team.h"
 #if KPK_WARPGROUPS
 #include "nvidia/gemm/grouped_tile.h"
