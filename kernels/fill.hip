@@ -84,7 +84,8 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
  * move behind the test.
  */
 template <typename T>
-DEV bool copy_few(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
+DEV bool copy_small_grid(const T *src, T *dst, u32 d1, u32 d2, u32 src_s,
+                         u32 dst_s)
 {
     const u32 i = (u32)blockIdx.x * threads_anew() + thread_anew();
     const u64 n = (u64)d1 * d2;
@@ -110,7 +111,7 @@ DEV void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
     const u64 n = (u64)d1 * d2;
 
 #if KPK_NVIDIA
-    if (copy_few(src, dst, d1, d2, src_s, dst_s))
+    if (copy_small_grid(src, dst, d1, d2, src_s, dst_s))
         return;
 #else
     if (is_small_grid<k>() && covers(n)) {

@@ -16,7 +16,7 @@
  *                            the amount of shared memory; clusters of up to
  *                            `cluster` blocks may share a tile
  *   f32                      shared memory for limbs, nvidia/gemm/bf16x3_tile.h
- *   f32 and f64 of few rows  shared memory for nvidia/gemm/rows8_copied.h
+ *   f32 and f64 of few rows  shared memory for nvidia/gemm/skinny_f32_f64.h
  *
  * The times were fitted on one H200; on other cards only their proportions
  * matter. Times of targets without a matrix unit are bounds on gfx1030, see
@@ -83,7 +83,7 @@ static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
 /* Kernels for few rows of f16 and bf16 with any alignment, of layouts nn and
- * nt, on sm_90: nvidia/gemm/rows8_mma.h. The blocks of a cluster share a tile.
+ * nt, on sm_90: nvidia/gemm/skinny_f16.h. The blocks of a cluster share a tile.
  */
 static const struct {
     struct times times;
@@ -99,7 +99,7 @@ static const struct ragged {
               {2, 64, KPK_RAGGED_MORE, {2, 600, 950, 4000}}};
 enum { NUM_RAGGED = sizeof(ragged) / sizeof(ragged[0]) };
 
-/* Few rows of f32 and f64 on sm_90, nvidia/gemm/rows8_copied.h. Blocks are
+/* Few rows of f32 and f64 on sm_90, nvidia/gemm/skinny_f32_f64.h. Blocks are
  * persistent, so a grid has at most the blocks that run at once. */
 static const struct times copied_times = {1, 70, 70, 2500};
 enum { COPIED_COLS = 16 };
@@ -179,7 +179,7 @@ KPK_GEMM_TILES_8(CHECK)
 static const struct cost many_rows = {
     1025, INT_MAX, {1, 600, 600, 2440}, 2930, 0};
 
-/* AMD's processors with a matrix unit that matrix/unit.h has a row for. Larger
+/* AMD's processors with a matrix unit that matrix_unit.h has a row for. Larger
  * tiles of f16 and bf16 are made of several on some: GemmShape in
  * include/matrix/gemm.h. The last row stands for all targets without a unit,
  * whose tiles take the longer the more rows they compute in vain. */

@@ -39,7 +39,7 @@
  * a row of a or b is not so aligned.
  */
 #include "matrix/gemm.h"
-#include "matrix/rows8.h"
+#include "matrix/skinny_gemm.h"
 
 #define GEMM_PARAMS(T, S)                                                      \
     const T *a, const T *b, T *c, const T *bias, S *partial, u32 m, u32 n,     \
@@ -61,11 +61,11 @@
 #define TILES(T, S, layout, trans_a, trans_b)                                  \
     TILE(T, S, layout, trans_a, trans_b, 128)                                  \
     TILE(T, S, layout, trans_a, trans_b, 64)
-#define ROWS8(T, S, layout, trans_b)                                           \
-    KERNEL_OF(256, rows8_blocks_of(sizeof(T)))                                 \
+#define SKINNY(T, S, layout, trans_b)                                          \
+    KERNEL_OF(256, skinny_blocks_of(sizeof(T)))                                \
     gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))                                \
     {                                                                          \
-        gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
+        gemm_skinny<T, trans_b>(GEMM_ARGS(T));                                 \
     }
 /* Declares a kernel of `threads` threads. On NVIDIA's GPUs its registers are
  * limited so that n blocks fit a multiprocessor. */
@@ -78,7 +78,7 @@ constexpr int blocks_of(u32 nbytes, u32 size)
         return 1;
     return nbytes == 8 ? 3 : KPK_WARPGROUPS ? 2 : 4;
 }
-constexpr int rows8_blocks_of(u32 nbytes)
+constexpr int skinny_blocks_of(u32 nbytes)
 {
     return nbytes == 2 ? 2 : 1;
 }
@@ -108,8 +108,8 @@ constexpr int rows8_blocks_of(u32 nbytes)
     TILES(T, S, nt, false, true)                                               \
     TILES(T, S, tn, true, false)                                               \
     TILES(T, S, tt, true, true)                                                \
-    ROWS8(T, S, nn, false)                                                     \
-    ROWS8(T, S, nt, true)                                                      \
+    SKINNY(T, S, nn, false)                                                    \
+    SKINNY(T, S, nt, true)                                                     \
     JOIN(T, S)
 
 EXPORT(f16, f32)

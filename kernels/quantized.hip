@@ -56,7 +56,7 @@ GGUF_NUMBERS(SIZES_OF_NUMBERS)
                                        nrows_y, nrows_dst);                    \
     }
 
-#if KPK_WAVES == 64 /* only tiled kernels, see matrix/unit.h */
+#if KPK_WAVES == 64 /* only tiled kernels, see matrix_unit.h */
 #define EXPORT_FORMAT(name, lower, short, F, number, elements, bytes, d, m,    \
                       tiled, column, counts, threads, elems, join,             \
                       row_threads, row_columns, rows, cols, passes)            \

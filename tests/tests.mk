@@ -15,7 +15,7 @@
 #   tests/candle/              candle's own tests (candle.mk), by hand
 #   tests/demo/                the demo of `make demo` (demo.mk)
 #   tests/model/               a language model on the pack (model.mk)
-#   tests/matrix/              the wave-level product of matrix/unit.h
+#   tests/matrix/              the wave-level product of matrix_unit.h
 #   tests/random/              random numbers for dieharder, by hand
 #   tests/attention/           an example over module attention, and its plans
 #   tests/comm/                groups of several GPUs

@@ -508,6 +508,89 @@ static void shape_in_clusters(const struct choice *c, const kpk_number *cells,
     plan->shape.grid[1] = plan->shape.grid[2] = 1;
 }
 
+static kpk_status check_arguments(const kpk_module *module,
+                                  const kpk_gemm_product *product,
+                                  const kpk_gemm_plan *out)
+{
+    if (!module || !product || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_gemm_choose: %s is NULL",
+                          !module    ? "module"
+                          : !product ? "product"
+                                     : "out");
+    if ((unsigned)product->type > KPK_GEMM_F64)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_gemm_choose: there is no type %d; they are 0 to "
+                          "3, KPK_GEMM_F16 to KPK_GEMM_F64",
+                          (int)product->type);
+    return KPK_OK;
+}
+
+/* Finds the row of least cost for c->target, and its numbers. */
+static kpk_status find_row(struct choice *c, kpk_row *row,
+                           const kpk_number **cells)
+{
+    const kpk_gemm_product *p = c->product;
+    const char layout[] = {p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n',
+                           '\0'};
+    const kpk_condition conditions[] = {
+        {.column = c->columns[LAYOUT], .op = KPK_EQUAL, .s = layout},
+        {.column = c->columns[TYPE],
+         .op = KPK_EQUAL,
+         .s = types[p->type].name}};
+    const kpk_query query = {.target = c->target,
+                             .conditions = conditions,
+                             .nconditions = 2,
+                             .cost = cost_of_row,
+                             .context = c};
+    size_t best = 0;
+    kpk_status st = kpk_table_select(c->module, c->table, &query, &best);
+
+    if (st == KPK_OK)
+        st = kpk_table_numbers(c->module, c->table, best, cells);
+    if (st == KPK_OK)
+        st = kpk_table_row(c->module, c->table, best, row);
+    return st;
+}
+
+/* The kernel that adds up the splits' sums, and its launch. */
+static kpk_status plan_join(const struct choice *c, kpk_gemm_plan *plan)
+{
+    const kpk_gemm_product *p = c->product;
+    const kpk_gemm_type type =
+        c->sums && p->type < KPK_GEMM_F64 ? KPK_GEMM_F32 : p->type;
+
+    append(append(plan->join, "gemm_join_"), types[type].name);
+    return shape_of(c->module, plan->join, c->target, (uint64_t)p->m * p->n, 0,
+                    p->batch, &plan->join_shape);
+}
+
+/* The launches of the kernel in a row of the table. */
+static kpk_status plan_row(const struct choice *c, const char *kernel,
+                           const kpk_number *cells, kpk_gemm_plan *plan)
+{
+    const struct cost found = cost(c, cells);
+    kpk_status st = KPK_OK;
+
+    if (c->sums && found.splits < 2)
+        return kpk_i_fail(KPK_ERR_NO_ROW,
+                          "kpk_gemm_choose_sums: K of %lu cannot be split in "
+                          "%llu bytes of workspace",
+                          (unsigned long)c->product->k,
+                          (unsigned long long)c->workspace_nbytes);
+    memset(plan, 0, sizeof(*plan));
+    append(plan->kernel, kernel);
+    plan->splits = found.splits;
+    plan->workspace_nbytes = workspace_of(c->product, found.splits);
+    shape_as_row(c, cells, found.splits, &plan->shape);
+    if (found.cluster > 1)
+        shape_in_clusters(c, cells, found.cluster, plan);
+    if (plan->splits > 1)
+        st = plan_join(c, plan);
+    if (st == KPK_OK)
+        plan_copies(c, cells, plan);
+    return st;
+}
+
 static kpk_status choose(const kpk_module *module, const char *target,
                          uint32_t compute_units,
                          const kpk_gemm_product *product,
@@ -522,77 +605,21 @@ static kpk_status choose(const kpk_module *module, const char *target,
     kpk_gemm_plan plan;
     kpk_row row;
     char name[KPK_I_SM_NBYTES];
-    size_t table = 0, best = 0;
     const kpk_number *cells = NULL;
-    struct cost found;
-    kpk_status st;
+    kpk_status st = check_arguments(module, product, out);
 
-    if (!module || !product || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_gemm_choose: %s is NULL",
-                          !module    ? "module"
-                          : !product ? "product"
-                                     : "out");
-    if ((unsigned)product->type > KPK_GEMM_F64)
-        return kpk_i_fail(KPK_ERR_ARG,
-                          "kpk_gemm_choose: there is no type %d; they are 0 to "
-                          "3, KPK_GEMM_F16 to KPK_GEMM_F64",
-                          (int)product->type);
-    st = kpk_module_find_table(module, "gemm", &table);
-    c.table = table;
     if (st == KPK_OK)
-        st = find_columns(module, table, &c);
+        st = kpk_module_find_table(module, "gemm", &c.table);
+    if (st == KPK_OK)
+        st = find_columns(module, c.table, &c);
     if (st == KPK_OK) {
-        c.target = target = kpk_i_target_of_rows(module, target, name);
-
-        const char layout[] = {product->trans_a ? 't' : 'n',
-                               product->trans_b ? 't' : 'n', '\0'};
-        const kpk_condition conditions[] = {
-            {.column = c.columns[LAYOUT], .op = KPK_EQUAL, .s = layout},
-            {.column = c.columns[TYPE],
-             .op = KPK_EQUAL,
-             .s = types[product->type].name}};
-        const kpk_query query = {.target = target,
-                                 .conditions = conditions,
-                                 .nconditions = 2,
-                                 .cost = cost_of_row,
-                                 .context = &c};
-
-        st = kpk_table_select(module, table, &query, &best);
-        if (st == KPK_OK)
-            st = kpk_table_numbers(module, table, best, &cells);
+        c.target = kpk_i_target_of_rows(module, target, name);
+        st = find_row(&c, &row, &cells);
     }
     if (st == KPK_OK)
-        st = kpk_table_row(module, table, best, &row);
-    if (st != KPK_OK)
-        return st;
-
-    found = cost(&c, cells);
-    if (sums && found.splits < 2)
-        return kpk_i_fail(KPK_ERR_NO_ROW,
-                          "kpk_gemm_choose_sums: K of %lu cannot be split in "
-                          "%llu bytes of workspace",
-                          (unsigned long)product->k,
-                          (unsigned long long)workspace_nbytes);
-    memset(&plan, 0, sizeof(plan));
-    append(plan.kernel, row.kernel);
-    plan.splits = found.splits;
-    plan.workspace_nbytes = workspace_of(product, found.splits);
-    shape_as_row(&c, cells, found.splits, &plan.shape);
-    if (found.cluster > 1)
-        shape_in_clusters(&c, cells, found.cluster, &plan);
-    if (plan.splits > 1) {
-        append(append(plan.join, "gemm_join_"),
-               types[sums && product->type < KPK_GEMM_F64 ? KPK_GEMM_F32
-                                                          : product->type]
-                   .name);
-        st = shape_of(module, plan.join, target,
-                      (uint64_t)product->m * product->n, 0, product->batch,
-                      &plan.join_shape);
-    }
-    if (st == KPK_OK) {
-        plan_copies(&c, cells, &plan);
+        st = plan_row(&c, row.kernel, cells, &plan);
+    if (st == KPK_OK)
         *out = plan;
-    }
     return st;
 }
 

@@ -357,6 +357,17 @@ DEV u32 opaque_zero()
     return zero;
 }
 
+/*
+ * Nothing is moved over this line by the scheduler. In long unrolled bodies
+ * AMD's otherwise issues all LDS reads at once and runs out of registers.
+ */
+DEV void schedule_fence()
+{
+#if !KPK_NVIDIA
+    __builtin_amdgcn_sched_barrier(0);
+#endif
+}
+
 /* ---- memory in pieces of up to 16 bytes ---------------------------------- */
 
 /* n elements of T that are loaded and stored by one instruction. */

@@ -40,7 +40,7 @@
 #include "map/blocks.h"
 #include "map/pack.h"
 #if KPK_NVIDIA
-#include "nvidia/map/small_grid.h"
+#include "nvidia/map/low_latency.h"
 #else
 #include "amd/scalar_rows.h"
 #endif
@@ -229,12 +229,12 @@ DEV void map_one(u64 i, const u64 (&at)[nops], const A *a, const B *b,
         out[i] = f(a[at[0]], b[at[1]], c[at[2]]);
 }
 
-/* strided_offsets(); few: of elements below 2^20 */
-template <bool few, u32 nops>
+/* strided_offsets(); small_index: i is below 2^20 */
+template <bool small_index, u32 nops>
 DEV void small_offsets(u32 i, u32 rank, const size_t *info, u64 (&at)[nops])
 {
 #if KPK_NVIDIA
-    if constexpr (few) {
+    if constexpr (small_index) {
         small_strided_offsets<nops>(i, rank, info, at);
         return;
     }
@@ -243,8 +243,8 @@ DEV void small_offsets(u32 i, u32 rank, const size_t *info, u64 (&at)[nops])
 }
 
 /* An element a thread, of a small grid that covers them all. */
-template <bool few, u32 nops, typename R, typename A, typename B, typename C,
-          typename F>
+template <bool small_index, u32 nops, typename R, typename A, typename B,
+          typename C, typename F>
 DEV void map_strided(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
                      const B *b, const C *c, R *out, F f)
 {
@@ -252,14 +252,14 @@ DEV void map_strided(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
 
     if (i >= n)
         return;
-    small_offsets<few, nops>(i, (u32)rank, info, at);
+    small_offsets<small_index, nops>(i, (u32)rank, info, at);
     map_one<nops>(i, at, a, b, c, out, f);
 }
 
 /* The same with info or without. A short f has a second copy of the code, for
  * contiguous operands. */
-template <bool once, bool few, u32 nops, typename R, typename A, typename B,
-          typename C, typename F>
+template <bool once, bool small_index, u32 nops, typename R, typename A,
+          typename B, typename C, typename F>
 DEV void map_small(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
                    const B *b, const C *c, R *out, F f)
 {
@@ -280,7 +280,7 @@ DEV void map_small(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
     for (u32 o = 0; o < nops; o++)
         at[o] = i;
     if (info != nullptr)
-        small_offsets<few, nops>(i, (u32)rank, info, at);
+        small_offsets<small_index, nops>(i, (u32)rank, info, at);
     map_one<nops>(i, at, a, b, c, out, f);
 }
 
@@ -410,7 +410,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
      */
     constexpr bool once = weight == HEAVY;
     constexpr bool quick = KPK_NVIDIA && nops <= 2 && !once;
-    constexpr bool few = small <= 1024; /* elements below 2^20 */
+    constexpr bool small_index = small <= 1024; /* elements below 2^20 */
     if (leaves_at_once<k, stay, small>())
         return;
     const u32 grid = blocks_anew();
@@ -426,8 +426,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
 
             if (strided_first && info != nullptr) {
                 if (n <= grid * threads) {
-                    map_strided<few, nops>(i, (u32)n, rank, info, a, b, c, out,
-                                           f);
+                    map_strided<small_index, nops>(i, (u32)n, rank, info, a, b,
+                                                   c, out, f);
                     return;
                 }
             } else if (info == nullptr) {
@@ -450,7 +450,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
                 }
             }
             if (!strided_first && n <= blocks_anew() * threads_anew()) {
-                map_strided<few, nops>(i, (u32)n, rank, info, a, b, c, out, f);
+                map_strided<small_index, nops>(i, (u32)n, rank, info, a, b, c,
+                                               out, f);
                 return;
             }
         }
@@ -459,8 +460,9 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     if (!quick && grid <= small) {
         const u32 threads = threads_anew();
         if (n <= grid * threads) {
-            map_small<once, few, nops>((u32)blockIdx.x * threads + threadIdx.x,
-                                       (u32)n, rank, info, a, b, c, out, f);
+            map_small<once, small_index, nops>(
+                (u32)blockIdx.x * threads + threadIdx.x, (u32)n, rank, info, a,
+                b, c, out, f);
             return;
         }
     }

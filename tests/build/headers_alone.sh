@@ -1,6 +1,6 @@
 #!/bin/sh
 # headers_alone.sh - each header of kernels/include compiles by itself, for AMD
-# and for sm_90; includes make no circle
+# and for sm_90; includes make no circle of headers or of folders
 #
 # Only the front-end runs. Clang's cc1 compiles many files in one process, and
 # the headers of HIP or CUDA are precompiled: a header costs 0.1 s of CPU time.
@@ -9,6 +9,11 @@ set -u
 . "$(dirname "$0")/../checks.sh"
 
 include=$ROOT/kernels/include
+
+# Headers that choose a vendor's way of what their folder does. The vendor's
+# folder includes the rest of theirs, so their includes of it count in no circle.
+choosing="conv/direct.h fused/sample.h map.h matrix/gemm.h matrix/skinny_gemm.h
+          quantized/mat_vec.h quantized/mul_mat.h"
 
 # ---- includes ----
 
@@ -19,7 +24,10 @@ import os
 import re
 import sys
 
-root, vendor = sys.argv[1], sys.argv[2] + "/"
+root, vendor, choosing = sys.argv[1], sys.argv[2] + "/", sys.argv[3].split()
+VENDORS = "amd", "nvidia"
+# folders that include each other and headers of no folder alone
+LOWEST = "nvidia/copy", "nvidia/unit"
 headers = {}
 for folder, _, files in os.walk(root):
     for name in files:
@@ -37,10 +45,10 @@ def included(line):
 
 
 def folder_of(header):
-    """map for map/view.h and for map.h, . for walk.h, none for one vendor's"""
+    """map for map/view.h and for map.h, . for walk.h, nvidia/copy for ring.h"""
     top = header.split("/")[0].replace(".h", "")
-    if top in ("amd", "nvidia"):
-        return None
+    if top in VENDORS:
+        return os.path.dirname(header)
     return top if os.path.isdir(os.path.join(root, top)) else "."
 
 
@@ -52,7 +60,8 @@ for header, lines in headers.items():
         if other not in headers:
             bad.append("%s: there is no %s" % (header, other))
         pair = folder_of(header), folder_of(other)
-        if None not in pair and pair[0] != pair[1]:
+        chosen = header in choosing and pair[1].split("/")[0] in VENDORS
+        if pair[0] != pair[1] and not chosen:
             folders.setdefault(pair[0], set()).add(pair[1])
 
 
@@ -73,6 +82,12 @@ def find_circles(edges):
 
 find_circles(includes)
 find_circles(folders)
+for folder in LOWEST:
+    for other in sorted(folders.get(folder, set()) - {".", *LOWEST}):
+        bad.append("%s includes %s" % (folder, other))
+for header in choosing:
+    if not any(other.startswith(VENDORS) for other in includes.get(header, ())):
+        bad.append("%s chooses no vendor's way" % header)
 
 VENDOR = re.compile(r"\b(__CUDA_\w+|__CUDACC__|__NVCC__|__HIP__|__HIP_PLATFORM_\w+)\b")
 first = set()
@@ -96,32 +111,41 @@ if bad:
     sys.exit("\n".join(bad))
 print("\n".join(sorted(h for h in headers if h not in first and not h.startswith(vendor))))
 END
-includes() { # folder of headers, folder of the other vendor
-    python3 "$WORK/includes.py" "$1" "$2"
+includes() { # folder of headers, folder of the other vendor, choosing headers
+    python3 "$WORK/includes.py" "$1" "$2" "$3"
 }
 
 check "includes are in front and make no circle, names are unique, base.h knows the vendor" \
-    includes "$include" nvidia
+    includes "$include" nvidia "$choosing"
 no_macro() { # file...
     ! grep -nE '__CUDA_|__CUDACC__|__NVCC__|__HIP_' "$@"
 }
 check "no module reads a compiler's macro" no_macro "$ROOT"/kernels/*.hip
-mkdir -p "$WORK/wrong/a" "$WORK/wrong/b"
+mkdir -p "$WORK/wrong/a" "$WORK/wrong/b" "$WORK/wrong/amd"
 printf '#pragma once\n' >"$WORK/wrong/a/z.h"
-wrong() { # text of a/x.h, text of b/y.h
+printf '#pragma once\n#include "a/z.h"\n' >"$WORK/wrong/amd/w.h"
+wrong() { # text of a/x.h, text of b/y.h, choosing headers
     printf '#pragma once\n%b\n' "$1" >"$WORK/wrong/a/x.h"
     printf '#pragma once\n%b\n' "$2" >"$WORK/wrong/b/y.h"
-    includes "$WORK/wrong" nvidia
+    includes "$WORK/wrong" nvidia "${3-}"
 }
 refuse "a circle is noticed" "a circle" wrong '#include "b/y.h"' '#include "a/x.h"'
 refuse "a circle of folders is noticed" "a circle: a b a" \
     wrong '#include "b/y.h"' '#include "a/z.h"'
+refuse "a circle through a vendor's folder is noticed" "a circle: a amd a" \
+    wrong '#include "amd/w.h"' ''
+check "a header that chooses may close it" wrong '#include "amd/w.h"' '' a/x.h
+refuse "a listed header that chooses nothing is noticed" \
+    "a/x.h chooses no vendor's way" wrong '' '' a/x.h
 refuse "an include behind code is noticed" "is behind code" \
     wrong 'int x;\n#include "b/y.h"' ''
 refuse "a compiler's macro is noticed" "reads a compiler's macro" \
     wrong '#if __CUDA_ARCH__ >= 900' ''
 cp "$WORK/wrong/b/y.h" "$WORK/wrong/b/x.h"
 refuse "a name that stands twice is noticed" "has the name of" wrong '' ''
+mkdir -p "$WORK/wrong/nvidia/unit"
+printf '#pragma once\n#include "a/z.h"\n' >"$WORK/wrong/nvidia/unit/v.h"
+refuse "a unit that knows a folder is noticed" "nvidia/unit includes a" wrong '' ''
 
 # ---- compilers ----
 
@@ -169,7 +193,7 @@ alone() { # header...
 }
 all_alone() { # folder of the other vendor
     # shellcheck disable=SC2046 # several headers
-    alone $(includes "$include" "$1")
+    alone $(includes "$include" "$1" "$choosing")
 }
 
 echo 'static inline u32 lacks() { return lane_id(); }' >"$WORK/lacks.h"

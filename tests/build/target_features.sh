@@ -92,9 +92,7 @@ fi
 tree=$WORK/tree
 copy_tree "$tree"
 cat >"$tree/kernels/dot.hip" <<'END'
-#include "device.h"
-
-#include "gguf/block.h"
+#include "dot4.h"
 
 extern "C" __global__ void dot(const u32 *a, const u32 *b, int *sum)
 {

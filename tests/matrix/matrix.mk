@@ -1,6 +1,6 @@
-# matrix.mk - the wave-level product of kernels/include/matrix/unit.h by itself, and the choice of products' kernels
+# matrix.mk - the wave-level product of kernels/include/matrix_unit.h by itself, and the choice of products' kernels
 #
-# A pack of one module, for a target of each row of unit.h's table and for those
+# A pack of one module, for a target of each row of matrix_unit.h's table and for those
 # whose instructions differ within a row.
 
 MATRIX_B    := $(B)/matrix
@@ -9,7 +9,7 @@ MATRIX_TEST := $(H)/test/matrix/unit
 MATRIX_ARCHS := $(sort $(KPACK_AMD_ARCHS) gfx906 gfx908 gfx950 gfx1010 gfx1200)
 MATRIX_DEVICES := $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip $(foreach a,$(MATRIX_ARCHS),$(call KPACK_DEVICE_OF,$(a)))))
 
-$(MATRIX_LIB): $(wildcard tests/matrix/*.hip kernels/include/matrix/*unit.h kernels/include/gguf/block.h kernels/include/*.h) \
+$(MATRIX_LIB): $(wildcard tests/matrix/*.hip kernels/include/matrix/*unit.h kernels/include/*.h) \
     $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device
 	@$(pack_make) PACK=matrix KERNELS=tests/matrix MODULES=unit HIPFLAGS='-Ikernels/include $(HIPFLAGS)' WAVES64_unit='gfx11% gfx120%' \
 	  ARCHS='$(MATRIX_ARCHS)' B=$(MATRIX_B) lib

@@ -1,4 +1,4 @@
-/* unit.c - unit.h's product on every row of its table, against plain C */
+/* unit.c - each row of matrix_unit.h's table, against plain C */
 #include "harness.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /*
- * unit.hip - unit.h's product by itself: one wave, D += A B over all of K
+ * unit.hip - matrix_unit.h's product by itself: one wave, D += A B over all of
+ * K
  *
  * a, b   [16, npieces * 16 bytes] row-major: A, and B's columns
  * d      [16, 16] sums, row-major

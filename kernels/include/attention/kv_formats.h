@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "gguf/block.h"
 #include "matrix/gemm_args.h"
 
 /*

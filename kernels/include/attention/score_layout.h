@@ -4,9 +4,9 @@
  * Two products follow each other: scores S = Q K^T, then O += P V with P, the
  * exponentials of the scores. A lane keeps its part of S, rounds it, and uses
  * it as an operand of the second product. This needs no exchange if a lane's
- * results of one query are also its share of an operand's row (unit.h has both
- * layouts). AMD's matrix units therefore compute S^T = K Q^T, with a query in
- * each column, and O^T = V^T P^T; NVIDIA's compute S and O.
+ * results of one query are also its share of an operand's row (matrix_unit.h
+ * has both layouts). AMD's matrix units therefore compute S^T = K Q^T, with a
+ * query in each column, and O^T = V^T P^T; NVIDIA's compute S and O.
  *
  * Keys may stand in any rows of a unit. K's rows go to LDS in an order
  * (Scores::place) that makes a lane's keys consecutive: the keys of 16 bytes of

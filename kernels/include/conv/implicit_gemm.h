@@ -4,7 +4,7 @@
  * y[o, p] = sum over k of w[o, k] x[p, k]: a product of matrices, where k
  * counts channels and taps as they lie in the kernel, and p images, rows and
  * columns of outputs. A block makes tiles of 64 channels by 256 positions with
- * the units of matrix/unit.h, along k in steps of 128 bytes. The kernel is
+ * the units of matrix_unit.h, along k in steps of 128 bytes. The kernel is
  * loaded like gemm's operands. A lane loads the image elements of its positions
  * for a few k; neighbouring lanes have neighbouring positions. An element
  * outside the image gets an offset behind the end of x: AMD's buffers give

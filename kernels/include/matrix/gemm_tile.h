@@ -1,5 +1,5 @@
 /*
- * gemm_tile.h - computes a tile of C by the matrix units of unit.h
+ * gemm_tile.h - computes a tile of C by the matrix units of matrix_unit.h
  *
  * A workgroup computes Size x Size results. It loops over K in steps of 128
  * bytes of A's rows and B's columns: 64 elements of f16, 32 of f32, 16 of f64.

@@ -34,8 +34,9 @@
 #pragma once
 
 #include "early.h"
+#include "gguf/block.h"
 #include "matrix/gemm_tile.h"
-#include "moe/moe_args.h"
+#include "matrix/moe_args.h"
 #include "reduce/team.h"
 #if KPK_WARPGROUPS
 #include "nvidia/gemm/grouped_tile.h"
@@ -343,8 +344,9 @@ template <typename T, typename R> struct Moe {
     /* k to k + Units * U::k of the rows, and of this wave's columns from w on;
      * k may end before */
     template <u32 Units, bool Ends>
-    DEV_MEMBER void multiply_few(typename U::D (&d)[1][col_tiles], const T *w,
-                                 u32 most_col, u32 k, u32 end_k) const
+    DEV_MEMBER void multiply_few_rows(typename U::D (&d)[1][col_tiles],
+                                      const T *w, u32 most_col, u32 k,
+                                      u32 end_k) const
     {
         typename U::B of_w[Units][col_tiles];
         typename U::A of_rows[Units];
@@ -379,7 +381,7 @@ template <typename T, typename R> struct Moe {
             U::multiply(d[0][j], of_rows[u], of_w[u][j]);
     }
     /* places `first` .. `end` - 1, at most 16 */
-    DEV_MEMBER void few(const T *w, u32 col0, u32 first, u32 end) const
+    DEV_MEMBER void few_rows(const T *w, u32 col0, u32 first, u32 end) const
     {
         constexpr u32 at_once = 4;
         const u32 last_col = uniform_here(size.n) - 1;
@@ -394,10 +396,10 @@ template <typename T, typename R> struct Moe {
         find_rows(first, end);
         NO_UNROLL
         for (; end_k - k >= at_once * U::k; k += at_once * U::k)
-            multiply_few<at_once, false>(d, w, most_col, k, end_k);
+            multiply_few_rows<at_once, false>(d, w, most_col, k, end_k);
         NO_UNROLL
         for (; k < end_k; k += U::k)
-            multiply_few<1, true>(d, w, most_col, k, end_k);
+            multiply_few_rows<1, true>(d, w, most_col, k, end_k);
         write(d, col0);
         __syncthreads(); /* the next tile has other rows */
     }
@@ -439,7 +441,7 @@ template <typename T, typename R> struct Moe {
 
                     if constexpr (w.is_dense) {
                         if (end - at <= 16 && in_pieces(w.w)) {
-                            few(w.w, col0, at, end);
+                            few_rows(w.w, col0, at, end);
                             break;
                         }
                     }

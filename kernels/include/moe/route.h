@@ -173,14 +173,14 @@ DEV void search_experts(const moe_token<T> &t, u32 lane, u32 k, u32 flags,
 }
 
 /*
- * Few of not many experts without a bias, on AMD: 8 or 16 lanes have a token,
- * so that a choice's cost beside its comparisons is shared by up to 8 tokens of
- * a wave. Lane r has four neighbouring experts from 4 r on, and every 4 * lanes
- * from there.
+ * Up to 8 of up to 256 experts without a bias, on AMD: a group of 8 or 16 lanes
+ * has a token, so that a choice's cost beside its comparisons is shared by up
+ * to 8 tokens of a wave. Lane r has four neighbouring experts from 4 r on, and
+ * every 4 * lanes from there.
  */
-enum { MOST_FEW = 8, MOST_OF_FEW = 256 };
+enum { GROUP_MOST_CHOSEN = 8, GROUP_MOST_EXPERTS = 256 };
 
-template <u32 lanes, u32 each> struct few_experts {
+template <u32 lanes, u32 each> struct group_logits {
     u32 rank, top;
     u32 order[each]; /* logits as ordered bits; 0: no expert */
 
@@ -312,13 +312,13 @@ template <u32 lanes, u32 each> struct few_experts {
 };
 
 template <u32 lanes, u32 each, typename T>
-DEV void choose_few_experts(moe_token<T> t, u32 tokens, i32 *ids, f32 *weights,
-                            u32 k, bool normalize)
+DEV void choose_in_groups(moe_token<T> t, u32 tokens, i32 *ids, f32 *weights,
+                          u32 k, bool normalize)
 {
     const T *logits = t.logits;
-    few_experts<lanes, each> few;
+    group_logits<lanes, each> held;
 
-    few.rank = threadIdx.x % lanes;
+    held.rank = threadIdx.x % lanes;
     for (u64 token = global_thread() / lanes; token < tokens;
          token += global_threads() / lanes) {
         i32 *id = ids + token * k;
@@ -326,29 +326,29 @@ DEV void choose_few_experts(moe_token<T> t, u32 tokens, i32 *ids, f32 *weights,
         u32 expert;
 
         t.logits = logits + token * t.experts;
-        few.load(t);
-        few.find_top();
-        t.top = number_of_ordered(few.top);
+        held.load(t);
+        held.find_top();
+        t.top = number_of_ordered(held.top);
         t.factor = 1; /* enough for weights that are normalized */
         if (!t.sigmoid && !normalize)
-            few.find_softmax(t);
-        if (!few.choose(k, &expert)) {
+            held.find_softmax(t);
+        if (!held.choose(k, &expert)) {
             if (!t.sigmoid)
-                t.template find_softmax<lanes>(few.rank);
-            search_experts<lanes>(t, few.rank, k, normalize ? MOE_NORMALIZE : 0,
-                                  id, w);
+                t.template find_softmax<lanes>(held.rank);
+            search_experts<lanes>(t, held.rank, k,
+                                  normalize ? MOE_NORMALIZE : 0, id, w);
             continue;
         }
-        f32 v = few.rank < k ? t.weight(expert) : 0.0f;
+        f32 v = held.rank < k ? t.weight(expert) : 0.0f;
 
         if (normalize) {
             const f32 sum = join_token<lanes>(v, plus());
 
             v = sum > 0 ? v / sum : 0.0f;
         }
-        if (few.rank < k) {
-            id[few.rank] = (i32)expert;
-            w[few.rank] = v;
+        if (held.rank < k) {
+            id[held.rank] = (i32)expert;
+            w[held.rank] = v;
         }
     }
 }
@@ -360,19 +360,19 @@ DEV void moe_topk(const T *logits, const f32 *bias, i32 *ids, f32 *weights,
     constexpr u32 most_held = 8; /* experts of a lane */
     const u32 lane = threadIdx.x % 32;
 
-    if (!KPK_NVIDIA && !bias && k <= min_of(experts, (u32)MOST_FEW) &&
-        experts <= MOST_OF_FEW && experts % 4 == 0 &&
+    if (!KPK_NVIDIA && !bias && k <= min_of(experts, (u32)GROUP_MOST_CHOSEN) &&
+        experts <= GROUP_MOST_EXPERTS && experts % 4 == 0 &&
         is_aligned(logits, 4 * sizeof(T))) {
         const moe_token<T> t = {
             logits, nullptr, experts, (flags & MOE_SIGMOID) != 0, 0, 0};
         const bool normalize = (flags & MOE_NORMALIZE) != 0;
 
         if (experts <= 64)
-            choose_few_experts<8, 8>(t, tokens, ids, weights, k, normalize);
+            choose_in_groups<8, 8>(t, tokens, ids, weights, k, normalize);
         else if (experts <= 128)
-            choose_few_experts<8, 16>(t, tokens, ids, weights, k, normalize);
+            choose_in_groups<8, 16>(t, tokens, ids, weights, k, normalize);
         else
-            choose_few_experts<16, 16>(t, tokens, ids, weights, k, normalize);
+            choose_in_groups<16, 16>(t, tokens, ids, weights, k, normalize);
         return;
     }
     for (u64 token = global_thread() / 32; token < tokens;

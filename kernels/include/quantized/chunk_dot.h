@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "dot4.h"
 #include "gguf/block.h"
 
 DEV bool is_infinite(float x)

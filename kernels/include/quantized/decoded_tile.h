@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "gguf/block.h"
 #include "quantized/float_columns.h"
 
 /* Two chunks of each of `Rows` rows make a step: a chunk for each thread. Rows

@@ -6,8 +6,8 @@
  * idle. On AMD's GPUs a small tile has up to GGUF_FEW_COLUMNS columns, and one
  * row for each GGUF_FEW_PARTS rows of a tile in gguf/formats.h; it cuts K into
  * as many parts (TileCut in tile_layout.h). On sm_90 it has GGUF_FINE_ROWS rows
- * (nvidia/gemm/mul_mat_bulk.h), for twice as many columns, and workgroups in y
- * take 16, 32 or 64 of them. Plain C reads this file, too: launch shapes
+ * (nvidia/quantized/mul_mat_bulk.h), for twice as many columns, and workgroups
+ * in y take 16, 32 or 64 of them. Plain C reads this file, too: launch shapes
  * (quantized.csv.c) and tests.
  */
 #pragma once

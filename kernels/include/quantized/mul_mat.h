@@ -2,19 +2,19 @@
 #pragma once
 
 #include "quantized/chunk_dot.h"
-#include "quantized/dot4_tile.h"
 #include "quantized/few_columns.h"
 #include "quantized/matrix_unit_tile.h"
+#include "quantized/simt_tile.h"
 #include "quantized/tile_columns.h"
 #if KPK_MFMA
-#include "amd/mfma_tile.h"
+#include "amd/raw_columns.h"
 #elif KPK_WMMA_WIDE
 #include "amd/wmma_wave64_tile.h"
 #elif KPK_WMMA
 #include "amd/code_lookup.h"
 #endif
 #if KPK_SM >= 90
-#include "nvidia/gemm/mul_mat_bulk.h"
+#include "nvidia/quantized/mul_mat_bulk.h"
 #endif
 
 /*
@@ -23,7 +23,7 @@
  * While a step is multiplied, the next one's bytes are on their way into
  * registers. Two neighbouring threads load neighbouring halves of a row's or a
  * column's step. Matrix instructions multiply where the target has them
- * (matrix_unit_tile.h), else dot4() (dot4_tile.h). Rows behind the last are
+ * (matrix_unit_tile.h), else dot4() (simt_tile.h). Rows behind the last are
  * taken from the last row, columns likewise; blocks behind the end of a row
  * count as zeros and are not read.
  */

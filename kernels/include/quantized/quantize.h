@@ -99,15 +99,11 @@ template <int Each, class Op> DEV float join_lane(const float (&v)[Each], Op op)
         return op(op(v[0], v[2]), op(v[1], v[3]));
 }
 
-/* Quantizes columns col to col + Each - 1; the next thread takes the next ones.
- */
-template <bool OfQuants, int Each, typename T>
-DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
+/* Loads columns col to col + Each - 1, the first of which is at `from`. Columns
+ * from kx on are 0. */
+template <int Each, typename T>
+DEV void load_columns(float (&v)[Each], const T *from, int kx, int col)
 {
-    const u32 row = (u32)blockIdx.y * blockDim.y + threadIdx.y;
-    const T *from = x + ((u64)row * (u32)kx + (u32)col);
-    float v[Each], most[Each], sum[Each];
-
     if (Each > 1 && col + Each <= kx &&
         (!KPK_NVIDIA || is_aligned(from, Each * sizeof(T)))) {
         Pack<T, Each> p;
@@ -124,6 +120,51 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
         for (int i = 0; i < Each; i++)
             v[i] = col + i < kx ? (float)from[i] : 0.0f;
     }
+}
+
+/* Quantizes v by the scale d, where amax is the largest magnitude of the block.
+ * With OfQuants, `sum` gets the quants as numbers. */
+template <bool OfQuants, int Each>
+DEV void find_quants(const float (&v)[Each], float amax, float d,
+                     Pack<u8, (u32)Each> &quants, float (&sum)[Each])
+{
+    bool done = false;
+
+#if !KPK_NVIDIA
+    if (has_quick_quotients(d) && are_numbers<Each>(v)) {
+        i32 whole[Each];
+
+        quantize_quickly<Each>(v, d, whole);
+        UNROLL
+        for (int i = 0; i < Each; i++) {
+            quants[(u32)i] = (u8)whole[i];
+            if constexpr (OfQuants)
+                sum[i] = (float)whole[i];
+        }
+        done = true;
+    }
+#endif
+    UNROLL
+    for (int i = 0; !done && i < Each; i++) {
+        const float q = amax == 0.0f ? 0.0f : roundf(v[i] / d);
+
+        /* a NaN has no integer: 0 */
+        quants[(u32)i] = (u8)(q == q ? (int)q : 0);
+        if constexpr (OfQuants)
+            sum[i] = q == q ? q : 0.0f;
+    }
+}
+
+/* Quantizes columns col to col + Each - 1; the next thread takes the next ones.
+ */
+template <bool OfQuants, int Each, typename T>
+DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
+{
+    const u32 row = (u32)blockIdx.y * blockDim.y + threadIdx.y;
+    const T *from = x + ((u64)row * (u32)kx + (u32)col);
+    float v[Each], most[Each], sum[Each];
+
+    load_columns(v, from, kx, col);
     UNROLL
     for (int i = 0; i < Each; i++) {
         most[i] = fabsf(v[i]);
@@ -164,31 +205,8 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
     const u64 block = ((u64)row * (u32)kx_padded + (u32)col) / Q8_1::elems;
     u8 *b = static_cast<u8 *>(vy) + block * Q8_1::bytes;
     Pack<u8, Each> quants;
-    bool done = false;
 
-#if !KPK_NVIDIA
-    if (has_quick_quotients(d) && are_numbers<Each>(v)) {
-        i32 whole[Each];
-
-        quantize_quickly<Each>(v, d, whole);
-        UNROLL
-        for (int i = 0; i < Each; i++) {
-            quants[(u32)i] = (u8)whole[i];
-            if constexpr (OfQuants)
-                sum[i] = (float)whole[i];
-        }
-        done = true;
-    }
-#endif
-    UNROLL
-    for (int i = 0; !done && i < Each; i++) {
-        const float q = amax == 0.0f ? 0.0f : roundf(v[i] / d);
-
-        /* a NaN has no integer: 0 */
-        quants[(u32)i] = (u8)(q == q ? (int)q : 0);
-        if constexpr (OfQuants)
-            sum[i] = q == q ? q : 0.0f;
-    }
+    find_quants<OfQuants>(v, amax, d, quants, sum);
     join_columns<OfQuants ? first : 1, 1>(sum, added); /* of quants exact */
 
     const float all = join_lane(sum, added), total = OfQuants ? d * all : all;

@@ -1,6 +1,7 @@
 /* tile_layout.h - a step of a tiled product: shape, and place in LDS */
 #pragma once
 
+#include "dot4.h"
 #include "gguf/block.h"
 #include "matrix/target_unit.h"
 

@@ -219,6 +219,30 @@ DEV bool reduce_several(u64 numel, u32 R, u64 num_dims, const size_t *info,
     return true;
 }
 
+/* This block's rows, where the outputs are of one row after the other. */
+template <typename OP, typename T>
+DEV void
+reduce_rows_in_order(const T *src, u64 R, u64 num_dims, const size_t *info,
+                     typename OP::value (*slot)[max_groups],
+                     typename OP::value *all, typename OP::result_type *dst)
+{
+    using V = typename OP::value;
+    const u32 shift = is_few_blocks() ? 0 : log2_outputs_shared<OP>(src, R);
+
+    if (shift == 0) {
+        if (rows_fit_group<OP, T>(R))
+            reduce_row_by_group<OP>(src, (u32)R, num_dims, info, dst);
+        else
+            reduce_row_by_block<OP>(src, (u32)R, num_dims, info,
+                                    team_scratch<V>{slot, all}, dst);
+    } else if (!neighbour_takes_it(shift)) {
+        const u32 first = first_taken(shift);
+
+        reduce_rows<OP>(src, (u32)R, first, outputs_taken(first, shift),
+                        num_dims, info, all, dst);
+    }
+}
+
 template <typename OP, typename T>
 DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
                      size_t num_dims, const size_t *info, const T *src,
@@ -235,20 +259,7 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
         return;
     if (asks_for_rows() &&
         blocks_have_rows(src_numel, R, gridDim.x, num_dims, info)) {
-        const u32 shift = is_few_blocks() ? 0 : log2_outputs_shared<OP>(src, R);
-
-        if (shift == 0) {
-            if (rows_fit_group<OP, T>(R))
-                reduce_row_by_group<OP>(src, (u32)R, num_dims, info, dst);
-            else
-                reduce_row_by_block<OP>(src, (u32)R, num_dims, info,
-                                        team_scratch<V>{slot, all}, dst);
-        } else if (!neighbour_takes_it(shift)) {
-            const u32 first = first_taken(shift);
-
-            reduce_rows<OP>(src, (u32)R, first, outputs_taken(first, shift),
-                            num_dims, info, all, dst);
-        }
+        reduce_rows_in_order<OP>(src, R, num_dims, info, slot, all, dst);
         return;
     }
     if constexpr (!KPK_NVIDIA)

@@ -13,7 +13,7 @@
 #include "division.h"
 #include "map/blocks.h"
 #if KPK_NVIDIA
-#include "nvidia/map/small_grid.h"
+#include "nvidia/map/low_latency.h"
 #endif
 
 template <typename T>

@@ -130,9 +130,9 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
             const u8 *const from = k.base + key0 * k.row_nbytes;
 
             each_piece(lane, [&](u32 key, u32 at) {
-                async_copy_few<piece>(lds + key * pitch + at,
-                                      from + (i64)key * k.row_nbytes + at,
-                                      piece);
+                async_copy_narrow<piece>(lds + key * pitch + at,
+                                         from + (i64)key * k.row_nbytes + at,
+                                         piece);
             });
             return;
         }
@@ -141,9 +141,9 @@ struct AttendBlocks : AttendRows<f16, D, 16, true, Form> {
                 const i32 n = key0 + (i32)key;
                 const bool seen = at < width && n >= span.first && n < span.end;
 
-                async_copy_few<piece>(lds + key * pitch + at,
-                                      seen ? k.row(a, b, n) + at : k.base,
-                                      seen ? piece : 0);
+                async_copy_narrow<piece>(lds + key * pitch + at,
+                                         seen ? k.row(a, b, n) + at : k.base,
+                                         seen ? piece : 0);
             });
             return;
         }

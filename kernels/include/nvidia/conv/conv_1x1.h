@@ -47,7 +47,7 @@ template <typename T> struct ConvRows : ConvTiles<false, T> {
         if constexpr (n == 16)
             async_copy_part(to, from, there ? 16 : 0);
         else
-            async_copy_few<n>(to, from, there ? n : 0);
+            async_copy_narrow<n>(to, from, there ? n : 0);
     }
     template <u32 n>
     DEV_MEMBER void copy_rows(const Tile &tile, u32 c, u32 lds_to) const

@@ -2,7 +2,7 @@
  * to an element */
 #pragma once
 
-#include "matrix/unit.h"
+#include "matrix_unit.h"
 
 /*
  * A piece loaded from memory: the aligned piece in which it begins, and the

@@ -47,7 +47,8 @@ DEV void async_copy_part(u32 to, const void *from, u32 nbytes)
 }
 
 /* The first nbytes of n, 4 or 8, through L1; the rest becomes zero. */
-template <u32 n> DEV void async_copy_few(u32 to, const void *from, u32 nbytes)
+template <u32 n>
+DEV void async_copy_narrow(u32 to, const void *from, u32 nbytes)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to),
                  "l"(from), "n"(n), "r"(nbytes)

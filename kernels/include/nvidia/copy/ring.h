@@ -1,7 +1,7 @@
 /*
  * ring.h - a ring of stages in LDS: copies run ahead of the work on them
  *
- * Stage number i lies in slot i modulo Stages. There are two flavours.
+ * Stage number i lies in slot i modulo Stages. A ring has two flavours.
  *
  * By barriers, who copies and who works need not wait for the whole block. Each
  * keeps its own end of the ring. `full` of a slot counts the threads or bytes

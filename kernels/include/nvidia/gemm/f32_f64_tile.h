@@ -73,7 +73,7 @@ struct CopiedSteps {
         if (Once == 16)
             async_copy_part(lds, from, nbytes);
         else
-            async_copy_few<8>(lds, from, nbytes);
+            async_copy_narrow<8>(lds, from, nbytes);
     }
     /* Starts copying the next step; zeros fill the part of K behind `left`. */
     DEV_MEMBER void copy(u32 stage, u32 left)
@@ -84,7 +84,8 @@ struct CopiedSteps {
                 if (Once == 16)
                     async_copy_16_if(true, stage + to(i), from + i * pass_step);
                 else
-                    async_copy_few<8>(stage + to(i), from + i * pass_step, 8);
+                    async_copy_narrow<8>(stage + to(i), from + i * pass_step,
+                                         8);
         } else {
             /* numbers in a line of the operand, and lines */
             const u32 end = Along ? left : there;

@@ -42,8 +42,9 @@ struct MappedTiles {
         const u32 most = 0x7fffffff;
         const bool one = g.batch == 1;
 
-        return dynamic_lds_nbytes() >= Tile::lds_nbytes && Order{g}.has_few() &&
-               Order::blocks() < 1u << 30 && cluster_blocks() == 1 &&
+        return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
+               Order{g}.fits_32_bits() && Order::blocks() < 1u << 30 &&
+               cluster_blocks() == 1 &&
                (f32)Order{g}.count() * (f32)(g.k / wgmma_k + 1) < 0x1p31f &&
                Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
                Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b) &&

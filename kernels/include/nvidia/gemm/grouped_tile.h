@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "moe/moe_args.h"
+#include "matrix/moe_args.h"
 #include "nvidia/gemm/tile_loop.h"
 
 template <typename T, typename R, u32 Rows, u32 Cols, class Tile>

@@ -150,7 +150,7 @@ struct RaggedTiles : GemmTiles<T, Rows, Cols, Tile> {
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-               TileOrder<T, Rows, Cols>{g}.has_few();
+               TileOrder<T, Rows, Cols>{g}.fits_32_bits();
     }
     DEV_MEMBER void store(const Tile &tile, const typename G::Place &p,
                           u8 *lds) const

@@ -122,16 +122,9 @@ struct MappedTile
         const RingEnd<Stages> begin = {
             W::uniform_of_warp(ring.first().barriers), 0, 0};
         const u32 warp = W::uniform_of_warp(threadIdx.x / 32);
-        const u32 lane = threadIdx.x % 32;
         TensorMap *const maps = tensor_map_places();
 
-        if (warp == 0) {
-            make_maps(shared, maps, tiles);
-        } else if (warp == 1 && lane < Stages) {
-            ring.init_slot(lane, 1, Rows / 16);
-        }
-        __syncthreads();
-        wait_for_launch_before();
+        set_up(shared, ring, maps, tiles, warp);
 
         const u32 steps = tiles.steps(), all = tiles.count * steps;
         typename Tiles::Place to = {};
@@ -194,6 +187,22 @@ struct MappedTile
             give_back();
             tiles.store(*this, place, lds + Stages * W::stage_nbytes);
         }
+    }
+    /* Maps by warp 0 and barriers by warp 1, there for all warps afterwards. */
+    template <class Tiles>
+    static DEV_MEMBER void set_up(MappedShared &shared,
+                                  RingBarriers<Stages> &ring, TensorMap *maps,
+                                  const Tiles &tiles, u32 warp)
+    {
+        const u32 lane = threadIdx.x % 32;
+
+        if (warp == 0) {
+            make_maps(shared, maps, tiles);
+        } else if (warp == 1 && lane < Stages) {
+            ring.init_slot(lane, 1, Rows / 16);
+        }
+        __syncthreads();
+        wait_for_launch_before();
     }
     template <class Tiles>
     static DEV_MEMBER void make_maps(MappedShared &shared, TensorMap *maps,

@@ -13,7 +13,7 @@
 #endif
 
 #if KPK_WARPGROUPS
-typedef u32 TileIndex; /* see has_few() */
+typedef u32 TileIndex; /* see fits_32_bits() */
 
 /*
  * The tiles of a block: tile i goes to block i mod grid. In a launch with
@@ -123,7 +123,7 @@ template <typename T, u32 Rows, u32 Cols> struct TileOrder {
     }
     /* Whether the tiles, and their products with small numbers, fit 32 bits:
      * unless there are very many tiny matrices. */
-    DEV_MEMBER bool has_few() const
+    DEV_MEMBER bool fits_32_bits() const
     {
         return (f32)of_part() * (f32)g.batch * (f32)g.splits < 0x1p30f;
     }
@@ -214,7 +214,7 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-               (sizeof(TileIndex) > 4 || Order{g}.has_few()) &&
+               (sizeof(TileIndex) > 4 || Order{g}.fits_32_bits()) &&
                Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
                Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b);
     }

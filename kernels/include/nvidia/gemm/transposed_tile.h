@@ -2,9 +2,9 @@
  * warpgroups */
 #pragma once
 
-#include "matrix/rows8_tile.h"
+#include "matrix/skinny_tile.h"
 #include "nvidia/gemm/gemm_f16.h"
-#include "nvidia/gemm/rows8_mma.h"
+#include "nvidia/gemm/skinny_f16.h"
 
 /*
  * Tiles of few rows of C. wgmma has never fewer than 64 rows, so its rows are
@@ -23,7 +23,7 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-               TileOrder<T, Rows, Cols>{g}.has_few() &&
+               TileOrder<T, Rows, Cols>{g}.fits_32_bits() &&
                Tile::CopyA::fits(g.b, g.ldb, g.batch, g.stride_b) &&
                Tile::CopyB::fits(g.a, g.lda, g.batch, g.stride_a);
     }
@@ -53,17 +53,17 @@ struct TransposedTiles : GemmTiles<T, Rows, Cols, Tile> {
 };
 
 /* The kernels for few rows; the launch's LDS size selects the tile. */
-template <typename T, bool TransB> struct Rows8Warpgroups {
+template <typename T, bool TransB> struct SkinnyWarpgroups {
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
               u32 B, u32 Lds>
     static DEV_MEMBER bool by_tile(const Gemm<T> &g)
     {
-        static_assert(Lds + KPK_ROWS8_OWN_LDS + 1024 <= 227 * 1024,
+        static_assert(Lds + KPK_SKINNY_OWN_LDS + 1024 <= 227 * 1024,
                       "there is LDS for steps beside the kernel's own");
 
         if constexpr (has_wgmma_tile(B, TransB)) {
             typedef WarpgroupTile<T, TransB, true, Rows, Cols,
-                                  rows8_threads / 128 / Deep, Deep, Stages,
+                                  skinny_threads / 128 / Deep, Deep, Stages,
                                   More, Shares>
                 Tile;
 
@@ -101,6 +101,6 @@ template <typename T, bool TransB> struct Rows8Warpgroups {
     {
         if (ragged<128, 32>(g) || ragged<64, 16>(g))
             return;
-        rows8_mma_tiles<T, TransB>(g, lds);
+        skinny_mma_tiles<T, TransB>(g, lds);
     }
 };

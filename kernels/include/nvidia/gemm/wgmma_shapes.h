@@ -84,9 +84,9 @@ enum { KPK_GEMM_TILES_8(KPK_TILE_NUMBER) };
 #define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
 
 /* Bytes of static LDS in gemm_n*_m8 for sums of f16 and bf16. */
-#define KPK_ROWS8_OWN_LDS (8 * 8 * 68 * 4)
+#define KPK_SKINNY_OWN_LDS (8 * 8 * 68 * 4)
 
-/* Bytes of LDS for rows8_copied.h: 8 warps with KPK_COPIED_STAGES stages each,
- * of 32 lines of B and 8 of A. */
+/* Bytes of LDS for skinny_f32_f64.h: 8 warps with KPK_COPIED_STAGES stages
+ * each, of 32 lines of B and 8 of A. */
 #define KPK_COPIED_STAGES 4
 #define KPK_COPIED_LDS (8 * KPK_COPIED_STAGES * (32 + 8) * 128)

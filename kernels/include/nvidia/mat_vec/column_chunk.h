@@ -597,19 +597,19 @@ struct CodesInPlace : IsInWords {
 
     /* the products with two tables of eight: of the codes 0 to 7 with the
      * first two words, of the others with the last two */
-    DEV_MEMBER void dot(const u32 (&w)[4], const Codes &t, int &few,
-                        int &many) const
+    DEV_MEMBER void dot(const u32 (&w)[4], const Codes &t, int &lower,
+                        int &upper) const
     {
-        few = many = 0;
+        lower = upper = 0;
         UNROLL
         for (int i = 0; i < 8; i++) {
             const u32 nibbles = i % 2 ? w[i / 2] >> 16 : w[i / 2];
             const u32 turned = w[i / 2] ^ 0x88888888u;
 
-            few = dot4(bytes_or_signs(t.w[0], t.w[1], nibbles), q[i], few);
-            many = dot4(
+            lower = dot4(bytes_or_signs(t.w[0], t.w[1], nibbles), q[i], lower);
+            upper = dot4(
                 bytes_or_signs(t.w[2], t.w[3], i % 2 ? turned >> 16 : turned),
-                q[i], many);
+                q[i], upper);
         }
     }
 
@@ -619,10 +619,10 @@ struct CodesInPlace : IsInWords {
     {
         constexpr Codes t = iq4_codes();
         constexpr u32 ones = 0x01010101u;
-        int few, many;
+        int lower, upper;
 
-        dot(w, {{t.w[0], t.w[1], t.w[2] + ones, t.w[3] + ones}}, few, many);
-        return d * (float)(few + many);
+        dot(w, {{t.w[0], t.w[1], t.w[2] + ones, t.w[3] + ones}}, lower, upper);
+        return d * (float)(lower + upper);
     }
 
     /* The last eight codes are the first eight, negated. Both tables hold the
@@ -630,10 +630,10 @@ struct CodesInPlace : IsInWords {
     DEV_MEMBER float fp4(const u32 (&w)[4]) const
     {
         constexpr Codes t = fp4_codes();
-        int few, many;
+        int lower, upper;
 
-        dot(w, {{t.w[0], t.w[1], t.w[0], t.w[1]}}, few, many);
-        return d * (float)(few - many);
+        dot(w, {{t.w[0], t.w[1], t.w[0], t.w[1]}}, lower, upper);
+        return d * (float)(lower - upper);
     }
 };
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "early.h"
-#include "nvidia/unit/q8_1_mma.h"
+#include "nvidia/quantized/q8_1_mma.h"
 #include "quantized/mat_vec_rows.h"
 
 /*
- * The rows that a workgroup makes: a job at row0 and, where a way has few
- * workers, more jobs `step` rows further each. lane, warp and group are
+ * The rows that a workgroup makes: a job at row0 and, where workers are
+ * persistent, more jobs `step` rows further each. lane, warp and group are
  * threadIdx and blockIdx.x.
  */
 struct Jobs {

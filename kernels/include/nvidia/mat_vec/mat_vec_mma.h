@@ -6,7 +6,7 @@
 #include "gguf/legacy.h"
 #include "nvidia/copy/async_copy.h"
 #include "nvidia/mat_vec/mat_vec_loop.h"
-#include "nvidia/unit/q8_1_mma.h"
+#include "nvidia/quantized/q8_1_mma.h"
 
 /*
  * A feed of mat_vec_loop.h. Five columns and more have as many bytes as the

@@ -42,7 +42,7 @@ enum Workers {
                 * workgroup in every few, because the first ones would all start
                 * late. Not for compact grids. */
     each_grid, /* as `own`; in a compact grid all workgroups */
-    few        /* Row::number tenths of a workgroup per multiprocessor */
+    persistent /* Row::number tenths of a workgroup per multiprocessor */
 };
 
 /* Sets of formats: bit i is of row i of GGUF_WEIGHTS. */
@@ -93,9 +93,9 @@ constexpr Row ways[] = {
     /*       formats                                               feed, its numbers   workers */
     {1, 1, all,       matrix,    1, no_end,          1, 1024,      registers, 4, 1,    own,  3001},
     {1, 1, nibbles,   matrix,    1, no_end,       1025, 2048,      registers, 4, 2,    own,  3001},
-    {1, 1, ~q8,       rows,   6000, no_end,       1025, any,       bulk,      8, 2,    few,  34},
-    {1, 1, of_256,    rows,   3001, no_end,       1025, 2048,      bulk,      8, 2,    few,  34},
-    {1, 1, q8,        rows,  20000, no_end,       1025, any,       bulk,      8, 2,    few,  34},
+    {1, 1, ~q8,       rows,   6000, no_end,       1025, any,       bulk,      8, 2,    persistent, 34},
+    {1, 1, of_256,    rows,   3001, no_end,       1025, 2048,      bulk,      8, 2,    persistent, 34},
+    {1, 1, q8,        rows,  20000, no_end,       1025, any,       bulk,      8, 2,    persistent, 34},
     {1, 1, of_256|q8, matrix,    1, 3000,         1025, 2048,      registers, 4, 2,    own,  never},
     {1, 1, all,       matrix,    1, each,         2049, 4096,      registers, 1, 1,    own,  never},
     {1, 1, all,       matrix,    1, each | 8,     2049, 4096,      registers, 2, 2,    own,  never},
@@ -114,15 +114,15 @@ constexpr Row ways[] = {
     {3, 4, of_256,    matrix,    1, 600,          1025, 2048,      registers, 4, 2,    own,  never},
     {2, 2, all,       matrix, 3001, no_end,          1, 1024,      registers, 8, 1,    own,  never},
     {2, 4, all,       rows,      1, each | 8,        0, any,       copies,    2, 1,    own,  never},
-    {2, 2, k,         rows,   2048, no_end,       2048, any,       bulk,      8, 2,    few,  40},
-    {2, 2, q8,        rows,   3584, no_end,       2048, any,       bulk,      8, 2,    few,  60},
-    {2, 2, set_of<Q4_0>, rows, 2048, no_end,      1280, any,       bulk,      8, 2,    few,  40},
-    {3, 4, set_of<Q4_0>, rows, 2048, no_end,      3072, any,       bulk,      8, 2,    few,  40},
+    {2, 2, k,         rows,   2048, no_end,       2048, any,       bulk,      8, 2,    persistent, 40},
+    {2, 2, q8,        rows,   3584, no_end,       2048, any,       bulk,      8, 2,    persistent, 60},
+    {2, 2, set_of<Q4_0>, rows, 2048, no_end,      1280, any,       bulk,      8, 2,    persistent, 40},
+    {3, 4, set_of<Q4_0>, rows, 2048, no_end,      3072, any,       bulk,      8, 2,    persistent, 40},
     {4, 4, q8,        rows,  40000, no_end,       3072, any,       mma,      16, 2,    own,  1},
-    {3, 4, q8,        rows,   3584, no_end,       3072, any,       bulk,      8, 3,    few,  40},
+    {3, 4, q8,        rows,   3584, no_end,       3072, any,       bulk,      8, 3,    persistent, 40},
     {4, 4, of_tables, rows,   8000, no_end,          0, 4096,      mma,      16, 2,    own,  40000},
     {4, 4, set_of<Q4_1, Q5_0, Q5_1, Q5_K, Q6_K>,
-                      rows,   2048, no_end,       3072, any,       bulk,      8, 2,    few,  40},
+                      rows,   2048, no_end,       3072, any,       bulk,      8, 2,    persistent, 40},
     {3, 4, narrow,    rows,      1, no_end,          0, any,       copies,    8, 1,    own,  12001},
     {2, 4, all,       rows,      1, no_end,          0, any,       copies,    4, 1,    own,  never},
     {2, 4, all,       matrix,    1, no_end,          0, any,       copies,    4, 1,    own,  never},
@@ -312,14 +312,14 @@ template <int I> DEV bool is_spread(const Launch &l)
 
 template <int I> DEV u32 most_workers(const Launch &l)
 {
-    return ways[I].workers == few && !is_compact_grid(l)
+    return ways[I].workers == persistent && !is_compact_grid(l)
                ? multiprocessors() * ways[I].number / 10
                : gridDim.x;
 }
 
 template <int Launched, int I> DEV bool has_jobs(const Launch &l)
 {
-    if constexpr (ways[I].workers != few) {
+    if constexpr (ways[I].workers != persistent) {
         const bool all_work = !is_spread<I>(l);
         const bool works = blockIdx.x % apart<Launched, I> == 0;
 
@@ -346,7 +346,7 @@ template <int Launched, int I> DEV Jobs jobs_of(const Launch &l)
     u32 group = jobs.group;
 
     jobs.step = (u32)l.nrows; /* one job */
-    if constexpr (w.workers != few) {
+    if constexpr (w.workers != persistent) {
         constexpr u32 gap = apart<Launched, I>;
 
         if (gap > 1 && is_spread<I>(l))

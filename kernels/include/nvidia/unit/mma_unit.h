@@ -1,5 +1,5 @@
 /*
- * mma_unit.h - unit.h's row for sm_80 and later
+ * mma_unit.h - matrix_unit.h's row for sm_80 and later
  *
  * mma's k stands in pieces of 8 bytes here and 8 bytes further on, where a
  * lane's piece has them side by side: k is permuted alike in A and in B. The
@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "matrix/unit.h"
+#include "matrix_unit.h"
 
 /* 16 rows of 32 bytes times 8 columns */
 template <typename T> struct MmaOp;

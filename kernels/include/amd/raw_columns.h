@@ -1,4 +1,5 @@
-/* mfma_tile.h - MFMA: the loop over tiles of raw columns (tile_layout.h) */
+/* raw_columns.h - tiles on CDNA with Q8_1 columns as they lie in memory
+ * (tile_layout.h) */
 #pragma once
 
 #include "amd/mfma_products.h"

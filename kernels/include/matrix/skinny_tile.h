@@ -1,5 +1,5 @@
 /*
- * rows8_tile.h - 8 rows x 64 columns of C by FMA, for rows8.h
+ * skinny_tile.h - 8 rows x 64 columns of C by FMA, for skinny_gemm.h
  *
  * Reading B takes the time, so each element of B is used for all rows at once.
  * Rows beyond the matrix repeat its last row and are not stored.
@@ -9,10 +9,10 @@
 #include "division.h"
 #include "matrix/gemm_args.h"
 
-constexpr u32 rows8_rows = 8, rows8_cols = 64, rows8_threads = 256;
-constexpr u32 narrow_cols = 16, warp_cols = rows8_cols / (rows8_threads / 32);
+constexpr u32 skinny_rows = 8, skinny_cols = 64, skinny_threads = 256;
+constexpr u32 narrow_cols = 16, warp_cols = skinny_cols / (skinny_threads / 32);
 
-template <typename T> struct Rows8Tile {
+template <typename T> struct SkinnyTile {
     typedef typename Gemm<T>::S S;
     static constexpr u32 n16 = per16<T>::value;
 
@@ -23,10 +23,10 @@ template <typename T> struct Rows8Tile {
     const T *b;                   /* of column 0 */
 
     /* of `cols` columns */
-    DEV_MEMBER Rows8Tile(const Gemm<T> &gemm, const GemmPart &p, u32 x, u32 y,
-                         u32 cols)
-        : g(gemm), part(p), row0(x * rows8_rows), col0(y * cols),
-          nrows(min_of(gemm.m - row0, rows8_rows)),
+    DEV_MEMBER SkinnyTile(const Gemm<T> &gemm, const GemmPart &p, u32 x, u32 y,
+                          u32 cols)
+        : g(gemm), part(p), row0(x * skinny_rows), col0(y * cols),
+          nrows(min_of(gemm.m - row0, skinny_rows)),
           ncols(min_of(gemm.n - col0, cols)),
           a(gemm.a + (i64)p.b * gemm.stride_a + (u64)row0 * gemm.lda),
           b(gemm.b + (i64)p.b * gemm.stride_b)
@@ -77,7 +77,8 @@ DEV void join_groups(S (&v)[m][n])
 }
 
 /* a warp's columns, from c0 on, of the first `rows` rows */
-template <u32 rows, typename T> DEV void rows8_nt(const Rows8Tile<T> &t, u32 c0)
+template <u32 rows, typename T>
+DEV void skinny_nt(const SkinnyTile<T> &t, u32 c0)
 {
     typedef typename Gemm<T>::S S;
     constexpr u32 n = per16<T>::value, cols = warp_cols, values = cols * rows;
@@ -130,19 +131,19 @@ DEV f64 multiply_add(f64 a, f64 b, f64 c)
 /* ---- rows of B along N: lanes along N, K over the rest
  * ----------------------- */
 
-template <typename T> DEV void rows8_nn(const Rows8Tile<T> &t, u8 *lds)
+template <typename T> DEV void skinny_nn(const SkinnyTile<T> &t, u8 *lds)
 {
     typedef typename Gemm<T>::S S;
     constexpr u32 n = per16<T>::value;
-    constexpr u32 lanes = rows8_cols / n, groups = rows8_threads / lanes;
-    constexpr u32 piece_k = 16384 / sizeof(S) / rows8_rows;
+    constexpr u32 lanes = skinny_cols / n, groups = skinny_threads / lanes;
+    constexpr u32 piece_k = 16384 / sizeof(S) / skinny_rows;
     const u32 group = threadIdx.x / lanes;
     /* columns past the end are replaced by the last ones of the matrix */
     const u32 c = threadIdx.x % lanes * n;
     const bool whole = t.g.n >= n;
     const u32 from = whole ? min_of(t.col0 + c, t.g.n - n) : 0;
-    S *const x = reinterpret_cast<S *>(lds); /* [piece_k][rows8_rows] */
-    S sums[rows8_rows][n] = {};
+    S *const x = reinterpret_cast<S *>(lds); /* [piece_k][skinny_rows] */
+    S sums[skinny_rows][n] = {};
 
     NO_UNROLL
     for (u32 k0 = t.part.k_begin; k0 < t.part.k_end; k0 += piece_k) {
@@ -150,12 +151,12 @@ template <typename T> DEV void rows8_nn(const Rows8Tile<T> &t, u8 *lds)
 
         __syncthreads();
         NO_UNROLL
-        for (u32 i = threadIdx.x; i < piece_k; i += rows8_threads) {
+        for (u32 i = threadIdx.x; i < piece_k; i += skinny_threads) {
             if (i >= nk)
                 break;
             UNROLL
-            for (u32 r = 0; r < rows8_rows; r++)
-                x[i * rows8_rows + r] = convert<S>(
+            for (u32 r = 0; r < skinny_rows; r++)
+                x[i * skinny_rows + r] = convert<S>(
                     t.a[(u64)min_of(r, t.nrows - 1) * t.g.lda + k0 + i]);
         }
         __syncthreads();
@@ -167,8 +168,8 @@ template <typename T> DEV void rows8_nn(const Rows8Tile<T> &t, u8 *lds)
                       : bits_as<Pack<T, n>>(load_piece(p, t.g.n));
 
             UNROLL
-            for (u32 r = 0; r < rows8_rows; r++) {
-                const S xr = x[i * rows8_rows + r];
+            for (u32 r = 0; r < skinny_rows; r++) {
+                const S xr = x[i * skinny_rows + r];
 
                 UNROLL
                 for (u32 e = 0; e < n; e++)
@@ -178,24 +179,26 @@ template <typename T> DEV void rows8_nn(const Rows8Tile<T> &t, u8 *lds)
     }
     join_groups<lanes>(sums);
     __syncthreads();
-    S *const parts =
-        reinterpret_cast<S *>(lds) + threadIdx.x / 32 * rows8_rows * rows8_cols;
+    S *const parts = reinterpret_cast<S *>(lds) +
+                     threadIdx.x / 32 * skinny_rows * skinny_cols;
     UNROLL
-    for (u32 r = 0; r < rows8_rows; r++) {
+    for (u32 r = 0; r < skinny_rows; r++) {
         UNROLL
         for (u32 e = 0; e < n; e++) {
             if (threadIdx.x % 32 < lanes && from + e >= t.col0 + c)
-                parts[r * rows8_cols + from + e - t.col0] = sums[r][e];
+                parts[r * skinny_cols + from + e - t.col0] = sums[r][e];
         }
     }
     __syncthreads();
     NO_UNROLL
-    for (u32 i = threadIdx.x; i < rows8_rows * rows8_cols; i += rows8_threads) {
+    for (u32 i = threadIdx.x; i < skinny_rows * skinny_cols;
+         i += skinny_threads) {
         S sum = 0;
 
         UNROLL
-        for (u32 w = 0; w < rows8_threads / 32; w++)
-            sum += reinterpret_cast<S *>(lds)[w * rows8_rows * rows8_cols + i];
-        t.put(i / rows8_cols, i % rows8_cols, sum);
+        for (u32 w = 0; w < skinny_threads / 32; w++)
+            sum +=
+                reinterpret_cast<S *>(lds)[w * skinny_rows * skinny_cols + i];
+        t.put(i / skinny_cols, i % skinny_cols, sum);
     }
 }

@@ -1,5 +1,5 @@
 /*
- * unit.h - one wave's product D[16,16] += A[16,K] B[K,16], a row a target
+ * matrix_unit.h - a wave's product D[16,16] += A[16,K] B[K,16], a row a target
  *
  * A and B^T lie in memory as 16 rows along K. A unit takes `pieces` pieces of
  * 16 bytes from each row; a lane passes its pieces to the instruction
@@ -39,7 +39,7 @@
  */
 #pragma once
 
-#include "gguf/block.h"
+#include "dot4.h"
 
 /*
  * RDNA runs each kernel in waves of 32 or of 64. For the targets of

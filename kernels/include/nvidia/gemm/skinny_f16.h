@@ -1,5 +1,5 @@
 /*
- * rows8_mma.h - rows8.h's products of f16 and bf16 by mma.sync
+ * skinny_f16.h - skinny_gemm.h's products of f16 and bf16 by mma.sync
  *
  * The 16 rows of mma.sync are columns of B, and its 8 columns are rows of A.
  * Both operands come from memory straight into mma.sync's registers: a lane may
@@ -9,15 +9,15 @@
 #pragma once
 
 #include "nvidia/copy/any_piece.h"
-#include "nvidia/gemm/rows8_turns.h"
+#include "nvidia/gemm/skinny_schedule.h"
 
 /*
  * Adds up the warps' sums and stores them. sums[j][i] belongs to row 2 (l%4) +
  * i%2 of A, and to column(j, l/4 + i/2 * 8) of the tile.
  */
 template <u32 groups, typename T, class Column>
-DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds,
-                    const f32 (&sums)[groups][4], Column column)
+DEV void skinny_join(const SkinnyTile<T> &t, u8 *lds,
+                     const f32 (&sums)[groups][4], Column column)
 {
     constexpr u32 cols = groups * 16;
     const u32 l = threadIdx.x % 32;
@@ -27,19 +27,19 @@ DEV void rows8_join(const Rows8Tile<T> &t, u8 *lds,
     for (u32 j = 0; j < groups; j++) {
         UNROLL
         for (u32 i = 0; i < 4; i++)
-            all[(threadIdx.x / 32 * rows8_rows + l % 4 * 2 + i % 2) * cols +
+            all[(threadIdx.x / 32 * skinny_rows + l % 4 * 2 + i % 2) * cols +
                 column(j, l / 4 + i / 2 * 8)] = sums[j][i];
     }
-    rows8_finish(t, all, constant_log2(cols), rows8_warps);
+    skinny_finish(t, all, constant_log2(cols), skinny_warps);
 }
 
 /* columns of B along K: a lane has piece l%4 of every 8th column from l/4 on */
 template <u32 groups, bool Aligned, typename T>
-DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds)
+DEV void skinny_mma_nt(const SkinnyTile<T> &t, u8 *lds)
 {
     typedef AnyPiece<Aligned> Any;
     constexpr u32 cols = 2 * groups; /* of a lane */
-    constexpr u32 n = per16<T>::value, pace = rows8_threads / 32 * 4 * n;
+    constexpr u32 n = per16<T>::value, pace = skinny_threads / 32 * 4 * n;
     /* pieces on their way */
     constexpr u32 once = (groups == 1 ? 4 : 2) / (Aligned ? 1 : 2);
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
@@ -99,8 +99,8 @@ DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds)
             }
         }
     }
-    rows8_join(t, lds, sums,
-               [](u32 j, u32 row) -> u32 { return j * 16 + row; });
+    skinny_join(t, lds, sums,
+                [](u32 j, u32 row) -> u32 { return j * 16 + row; });
 }
 
 /*
@@ -108,11 +108,11 @@ DEV void rows8_mma_nt(const Rows8Tile<T> &t, u8 *lds)
  * to 4 (l%4) + 3 of 16, and puts two rows' numbers into a word.
  */
 template <bool AlignedB, typename T>
-DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds)
+DEV void skinny_mma_nn(const SkinnyTile<T> &t, u8 *lds)
 {
     typedef AnyPiece<AlignedB> Any;
     constexpr u32 once = AlignedB ? 4 : 2;
-    constexpr u32 pace = rows8_threads / 2; /* pieces of 16 */
+    constexpr u32 pace = skinny_threads / 2; /* pieces of 16 */
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
     const u32 c = t.col0 + l / 4 * 8;
     const u32 cols = t.g.n > c ? min_of(t.g.n - c, 8u) : 0;
@@ -167,43 +167,44 @@ DEV void rows8_mma_nn(const Rows8Tile<T> &t, u8 *lds)
                                row[0], row[1]);
         }
     }
-    rows8_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
+    skinny_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
         return row % 8 * 8 + 2 * j + row / 8;
     });
 }
 
 template <u32 cols, bool TransB, typename T>
-DEV void rows8_mma(const Rows8Tile<T> &t, u8 *lds)
+DEV void skinny_mma(const SkinnyTile<T> &t, u8 *lds)
 {
     constexpr u32 n = per16<T>::value;
     const bool b_aligned = is_aligned(t.b, 16) && t.g.ldb % n == 0;
 
     if constexpr (TransB) {
         if (b_aligned && is_aligned(t.a, 16) && t.g.lda % n == 0)
-            rows8_mma_nt<cols / 16, true>(t, lds);
+            skinny_mma_nt<cols / 16, true>(t, lds);
         else
-            rows8_mma_nt<cols / 16, false>(t, lds);
+            skinny_mma_nt<cols / 16, false>(t, lds);
     } else if (b_aligned) {
-        rows8_mma_nn<true>(t, lds);
+        skinny_mma_nn<true>(t, lds);
     } else {
-        rows8_mma_nn<false>(t, lds);
+        skinny_mma_nn<false>(t, lds);
     }
 }
 
 /* Computes the block's tiles; they are narrow if the grid has enough blocks. */
 template <typename T, bool TransB>
-DEV void rows8_mma_tiles(const Gemm<T> &g, u8 *lds)
+DEV void skinny_mma_tiles(const Gemm<T> &g, u8 *lds)
 {
-    constexpr u32 unit = TransB ? narrow_cols : rows8_cols;
+    constexpr u32 unit = TransB ? narrow_cols : skinny_cols;
 
     NO_UNROLL
-    for (Rows8Turns<T> turns(g, rows8_cols, unit); turns.more(); turns.next()) {
+    for (SkinnyTurns<T> turns(g, skinny_cols, unit); turns.more();
+         turns.next()) {
         GemmPart part;
-        const Rows8Tile<T> t = turns.tile(part);
+        const SkinnyTile<T> t = turns.tile(part);
 
         if (TransB && turns.width == narrow_cols)
-            rows8_mma<narrow_cols, TransB>(t, lds);
+            skinny_mma<narrow_cols, TransB>(t, lds);
         else
-            rows8_mma<rows8_cols, TransB>(t, lds);
+            skinny_mma<skinny_cols, TransB>(t, lds);
     }
 }

@@ -1,4 +1,4 @@
-/* dot4_tile.h - the products of a tile with dot4(), on any target */
+/* simt_tile.h - the products of a tile by dot4(), without a matrix unit */
 #pragma once
 
 #include "quantized/tile_layout.h"

@@ -1,8 +1,8 @@
 /* mul_mat_bulk.h - the tiles of mul_mat.h on sm_90: bulk copies, mma */
 #pragma once
 
-#include "nvidia/copy/bulk_rows.h"
-#include "nvidia/unit/q8_1_mma.h"
+#include "nvidia/quantized/bulk_rows.h"
+#include "nvidia/quantized/q8_1_mma.h"
 
 constexpr int few_tile_cols = 16;
 

@@ -1,5 +1,5 @@
 /*
- * rows8.h - C = alpha A B + beta C + bias for few rows: B is read once
+ * skinny_gemm.h - C = alpha A B + beta C + bias for few rows: B is read once
  *
  * A block of 256 threads makes up to 8 rows x 64 columns of C. Sums are made
  * with FMA, on any target.
@@ -8,54 +8,54 @@
 
 #include "early.h"
 #include "matrix/gemm.h"
-#include "matrix/rows8_tile.h"
+#include "matrix/skinny_tile.h"
 #if KPK_SM >= 80
-#include "nvidia/gemm/rows8_mma.h"
+#include "nvidia/gemm/skinny_f16.h"
 #endif
 #if KPK_WARPGROUPS
-#include "nvidia/gemm/rows8_copied.h"
+#include "nvidia/gemm/skinny_f32_f64.h"
 #include "nvidia/gemm/transposed_tile.h"
 #endif
 
 /* ---- the kernels ---------------------------------------------------- */
 
-template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
+template <typename T, bool TransB> DEV void gemm_skinny(const Gemm<T> &g)
 {
     typedef typename Gemm<T>::S S;
-    constexpr u32 pitch = rows8_cols + 4;
+    constexpr u32 pitch = skinny_cols + 4;
     __shared__ __attribute__((aligned(16)))
-    u8 lds[rows8_threads / 32 * rows8_rows * pitch * sizeof(S)];
+    u8 lds[skinny_threads / 32 * skinny_rows * pitch * sizeof(S)];
 
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
-        static_assert(sizeof(lds) <= KPK_ROWS8_OWN_LDS, "beside steps");
-        if (Rows8Warpgroups<T, TransB>::fast(g)) /* it waits by itself */
+        static_assert(sizeof(lds) <= KPK_SKINNY_OWN_LDS, "beside steps");
+        if (SkinnyWarpgroups<T, TransB>::fast(g)) /* it waits by itself */
             return;
         wait_for_launch_before();
-        Rows8Warpgroups<T, TransB>::unaligned(g, lds);
+        SkinnyWarpgroups<T, TransB>::unaligned(g, lds);
         return;
-    } else if (rows8_copied<T, TransB>(g, lds)) { /* so does this */
+    } else if (skinny_copied<T, TransB>(g, lds)) { /* so does this */
         return;
     }
 #endif
     wait_for_launch_before();
 #if KPK_SM >= 80
     if constexpr (sizeof(T) == 2) {
-        rows8_mma_tiles<T, TransB>(g, lds);
+        skinny_mma_tiles<T, TransB>(g, lds);
         return;
     }
 #endif
     each_part(g, [&](const GemmPart &part) {
-        each_tile<rows8_rows, rows8_cols, 1, 1>(g, [&](u32 x, u32 y) {
-            const Rows8Tile<T> tile(read_again(g), part, x, y, rows8_cols);
+        each_tile<skinny_rows, skinny_cols, 1, 1>(g, [&](u32 x, u32 y) {
+            const SkinnyTile<T> tile(read_again(g), part, x, y, skinny_cols);
             const u32 c0 = threadIdx.x / 32 * warp_cols;
 
             if constexpr (!TransB)
-                rows8_nn(tile, lds);
+                skinny_nn(tile, lds);
             else if (KPK_SM >= 80 && sizeof(T) == 4 && tile.nrows == 1)
-                rows8_nt<1>(tile, c0);
+                skinny_nt<1>(tile, c0);
             else
-                rows8_nt<rows8_rows>(tile, c0);
+                skinny_nt<skinny_rows>(tile, c0);
         });
     });
 }

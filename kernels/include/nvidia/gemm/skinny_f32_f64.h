@@ -1,5 +1,5 @@
 /*
- * rows8_copied.h - few rows of f32 and f64 on sm_90, by copies that run ahead
+ * skinny_f32_f64.h - few rows of f32 and f64 on sm_90, by copies that run ahead
  *
  * Reading B takes the time, so up to 96 KB of B per multiprocessor are kept in
  * flight. Each warp copies steps of its own to LDS, some of them ahead, and
@@ -22,17 +22,17 @@
 #include "early.h"
 #include "nvidia/copy/mma_operands.h"
 #include "nvidia/copy/ring.h"
-#include "nvidia/gemm/rows8_turns.h"
+#include "nvidia/gemm/skinny_schedule.h"
 #include "nvidia/gemm/wgmma_shapes.h"
 
 /* A tile, and the progress of its copies or products along K. */
-template <typename T> struct Rows8Place {
-    Rows8Turns<T> turns;
+template <typename T> struct SkinnyPlace {
+    SkinnyTurns<T> turns;
     GemmPart part;
     u32 row0, col0, nrows, ncols, k;
     const T *a, *b;
 
-    DEV_MEMBER explicit Rows8Place(const Rows8Turns<T> &first) : turns(first)
+    DEV_MEMBER explicit SkinnyPlace(const SkinnyTurns<T> &first) : turns(first)
     {
         find();
     }
@@ -41,7 +41,7 @@ template <typename T> struct Rows8Place {
         if (!turns.more())
             return;
 
-        const Rows8Tile<T> t = turns.tile(part);
+        const SkinnyTile<T> t = turns.tile(part);
 
         row0 = t.row0, col0 = t.col0, nrows = t.nrows, ncols = t.ncols;
         a = t.a, b = t.b;
@@ -55,28 +55,28 @@ template <typename T> struct Rows8Place {
 };
 
 /* Along: columns of B are contiguous along K. Copies have `Once` bytes. */
-template <typename T, bool Along, u32 Once> struct Rows8Copied {
+template <typename T, bool Along, u32 Once> struct SkinnyCopied {
     typedef typename Gemm<T>::S S;
     static constexpr u32 stages = KPK_COPIED_STAGES;
     static constexpr u32 n = per16<T>::value, lines = 32, warp_cols = 32;
     static constexpr u32 groups = 4 / n; /* across: lines of a row */
     static constexpr u32 step_k = 8 * n; /* a line of A has 128 bytes, too */
-    static constexpr u32 step_nbytes = (lines + rows8_rows) * 128;
+    static constexpr u32 step_nbytes = (lines + skinny_rows) * 128;
     static constexpr u32 most_cols = Along ? warp_cols : 8 * warp_cols;
 
     CopyRing<stages, step_nbytes> ring;
     const u8 *const begin; /* of the ring */
-    Rows8Place<T> ahead;   /* the next step to copy */
+    SkinnyPlace<T> ahead;  /* the next step to copy */
     const u32 log2_cols, across, c0, warp_k, pace;
     const bool halves; /* the second 16 columns of a warp are not needed */
     f64 sums[2][4];    /* for 16 columns each */
 
-    DEV_MEMBER Rows8Copied(const Rows8Turns<T> &turns, const u8 *lds)
+    DEV_MEMBER SkinnyCopied(const SkinnyTurns<T> &turns, const u8 *lds)
         : ring(lds_copy_address(lds)), begin(lds), ahead(turns),
           log2_cols(log2_from_5(turns.width)), across(1u << (log2_cols - 5)),
           c0(threadIdx.x / 32 % across * warp_cols),
           warp_k(threadIdx.x / 32 / across * step_k),
-          pace(rows8_warps / across * step_k),
+          pace(skinny_warps / across * step_k),
           halves(turns.width <= 16 && (Along || n == 2))
     {
     }
@@ -108,8 +108,8 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
         } else {
             UNROLL
             for (u32 e = 0; e < 16; e += Once)
-                async_copy_few<Once>(to + e, nbytes > e ? from + e : from,
-                                     nbytes > e ? Once : 0);
+                async_copy_narrow<Once>(to + e, nbytes > e ? from + e : from,
+                                        nbytes > e ? Once : 0);
         }
     }
     /* Copies the next step, if there is one. */
@@ -149,7 +149,7 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
                     there);
             }
             UNROLL
-            for (u32 r = row; r < rows8_rows; r += 4)
+            for (u32 r = row; r < skinny_rows; r += 4)
                 copy_piece(step + place(lines + r, piece, true),
                            a + (u64)(r < ahead.nrows ? r : 0) * g.lda,
                            r < ahead.nrows ? along : 0);
@@ -224,7 +224,7 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
     DEV_MEMBER void put_sums(S *all) const
     {
         const u32 l = threadIdx.x % 32, slot = threadIdx.x / 32 / across;
-        S *const to = all + (slot * rows8_rows << log2_cols) + c0;
+        S *const to = all + (slot * skinny_rows << log2_cols) + c0;
 
         UNROLL
         for (u32 i = 0; i < 2; i++) {
@@ -240,9 +240,9 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
     }
     static DEV_MEMBER void run(const Gemm<T> &g, const u8 *lds, S *all)
     {
-        const Rows8Turns<T> turns(g, most_cols, Along ? 4 : 2 * n);
-        Rows8Place<T> now(turns);
-        Rows8Copied m(turns, lds + threadIdx.x / 32 * (stages * step_nbytes));
+        const SkinnyTurns<T> turns(g, most_cols, Along ? 4 : 2 * n);
+        SkinnyPlace<T> now(turns);
+        SkinnyCopied m(turns, lds + threadIdx.x / 32 * (stages * step_nbytes));
 
         UNROLL
         for (u32 s = 0; s + 1 < stages; s++)
@@ -261,11 +261,11 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
             } while (now.k < now.part.k_end);
             m.put_sums(all);
 
-            Rows8Tile<T> t(g, now.part, 0, 0, 0);
+            SkinnyTile<T> t(g, now.part, 0, 0, 0);
 
             t.row0 = now.row0, t.col0 = now.col0;
             t.nrows = now.nrows, t.ncols = now.ncols;
-            rows8_finish(t, all, m.log2_cols, rows8_warps / m.across);
+            skinny_finish(t, all, m.log2_cols, skinny_warps / m.across);
         }
         async_copies_wait<0>();
     }
@@ -274,7 +274,7 @@ template <typename T, bool Along, u32 Once> struct Rows8Copied {
 /* By copies, if the launch gave LDS for them. own: LDS of the kernel's own, for
  * sums while steps go on. */
 template <typename T, bool Along>
-DEV bool rows8_copied(const Gemm<T> &g, u8 *own)
+DEV bool skinny_copied(const Gemm<T> &g, u8 *own)
 {
     LDS_BYTES(lds);
     typedef typename Gemm<T>::S S;
@@ -288,9 +288,9 @@ DEV bool rows8_copied(const Gemm<T> &g, u8 *own)
     meet_launches();
     if (is_in_pieces(g.a, g.lda, g.stride_a) &&
         is_in_pieces(g.b, g.ldb, g.stride_b))
-        Rows8Copied<T, Along, 16>::run(g, lds, reinterpret_cast<S *>(own));
+        SkinnyCopied<T, Along, 16>::run(g, lds, reinterpret_cast<S *>(own));
     else
-        Rows8Copied<T, Along, sizeof(T)>::run(g, lds,
-                                              reinterpret_cast<S *>(own));
+        SkinnyCopied<T, Along, sizeof(T)>::run(g, lds,
+                                               reinterpret_cast<S *>(own));
     return true;
 }

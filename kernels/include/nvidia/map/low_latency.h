@@ -1,5 +1,5 @@
 /*
- * small_grid.h - helpers for small grids with one element a thread: loads that
+ * low_latency.h - helpers for small grids with one element a thread: loads that
  * the compiler does not move, and divisions of few instructions
  *
  * With 32 warps on a multiprocessor each instruction in front of a load delays

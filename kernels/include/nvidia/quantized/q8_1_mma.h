@@ -30,20 +30,12 @@ template <int M, bool Ahead = false> struct BulkView {
     int tiles;
 };
 
-/*
- * Adds the products of one Q8_1 block. This is block `at` in formats with
- * blocks of 32 elements, chunk `at` in formats whose chunks are Q8_1 blocks, or
- * else group g of chunks `at` and at + 1.
- */
-template <class F, Bias B, int TileStride, int M, bool Ahead, int Tiles>
-DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M, Ahead> &v,
-                   int at, int g, int t)
+/* Unpacks a lane's words of its rows, for add_block(). */
+template <class F, int M, bool Ahead>
+DEV void unpack_rows(Quad (&q)[2 * M][2], const BulkView<M, Ahead> &v, int at,
+                     int g, int t)
 {
     constexpr bool legacy = F::elems == 32, whole = F::group_step == 1;
-    constexpr int widths = 32 / F::scale_width;
-    constexpr u32 ones = 0x01010101u, all_ones[4] = {ones, ones, ones, ones};
-    const int b = legacy ? at : (F::first_group(at) + g * F::group_step) / 2;
-    Quad q[2 * M][2]; /* [row][half of the block] */
 
     UNROLL
     for (int r = 0; r < 2 * M; r++) {
@@ -57,6 +49,40 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M, Ahead> &v,
                                                                    : at + half,
                                                            whole ? half : g, t);
     }
+}
+
+/* Sums the quants of scale w of a block, times d, for both columns. */
+template <int Widths>
+DEV void sum_quants(float (&sum)[2], const u32 (&y)[2], int w,
+                    const float (&d)[2], const float (&minus_start)[2])
+{
+    constexpr u32 ones = 0x01010101u, all_ones[4] = {ones, ones, ones, ones};
+    int total[4];
+
+    if constexpr (Widths == 1)
+        mma_32(total, all_ones, y[0], y[1], sum_start);
+    else
+        mma_16(total, ones, ones, y[w], sum_start);
+    UNROLL
+    for (int c = 0; c < 2; c++)
+        sum[c] = fmaf(bits_as<float>(total[c]), d[c], minus_start[c]);
+}
+
+/*
+ * Adds the products of one Q8_1 block. This is block `at` in formats with
+ * blocks of 32 elements, chunk `at` in formats whose chunks are Q8_1 blocks, or
+ * else group g of chunks `at` and at + 1.
+ */
+template <class F, Bias B, int TileStride, int M, bool Ahead, int Tiles>
+DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M, Ahead> &v,
+                   int at, int g, int t)
+{
+    constexpr bool legacy = F::elems == 32;
+    constexpr int widths = 32 / F::scale_width;
+    const int b = legacy ? at : (F::first_group(at) + g * F::group_step) / 2;
+    Quad q[2 * M][2]; /* [row][half of the block] */
+
+    unpack_rows<F>(q, v, at, g, t);
 
     const auto quants_of = [&](int n, int i) {
         return v.quants[n * TileStride + 9 * b + 1 + 4 * i + t];
@@ -98,18 +124,8 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M, Ahead> &v,
         for (int w = 0; w < widths; w++) {
             float sum[2] = {stored[0], stored[1]};
 
-            if constexpr (B == Bias::quant_sum) {
-                int total[4];
-
-                if constexpr (widths == 1)
-                    mma_32(total, all_ones, y[0], y[1], sum_start);
-                else
-                    mma_16(total, ones, ones, y[w], sum_start);
-                UNROLL
-                for (int c = 0; c < 2; c++)
-                    sum[c] =
-                        fmaf(bits_as<float>(total[c]), d[c], minus_start[c]);
-            }
+            if constexpr (B == Bias::quant_sum)
+                sum_quants<widths>(sum, y, w, d, minus_start);
             UNROLL
             for (int m = 0; m < M; m++) {
                 const Quad(&p)[2] = q[2 * m], (&r)[2] = q[2 * m + 1];
