@@ -96,14 +96,14 @@ static void run_case(struct subject *s, const struct attention *a,
     void *q = random_values(a->type, rows_q * c->hq * a->dqk, 1);
     void *k = random_values(a->type, rows_k * c->hk * a->dqk, 1);
     void *v = random_values(a->type, rows_k * c->hk * a->dv, 1);
-    uint16_t *out = host(nout * 2);
-    float *lse = host(nlse * 4);
+    uint16_t *out = aiter_host(nout * 2);
+    float *lse = aiter_host(nlse * 4);
     uint32_t starts[2][5];
     unsigned most = 0, ntiles, x, y, z;
     double *p;
     void *on_device[2] = {NULL, NULL}, *scales[3] = {NULL, NULL, NULL};
-    void *o = device_filled(s, 0xff, nout * 2); /* NaN */
-    void *l = device_filled(s, 0xff, nlse * 4);
+    void *o = aiter_device_filled(s, 0xff, nout * 2); /* NaN */
+    void *l = aiter_device_filled(s, 0xff, nlse * 4);
     unsigned tuning = 5;
 
     for (unsigned b = 0; b <= c->nbatch; b++) {
@@ -113,9 +113,9 @@ static void run_case(struct subject *s, const struct attention *a,
             most = c->sq[b];
     }
     for (unsigned n = 0; a->group && n < 2; n++)
-        on_device[n] = device(s, starts[n], 4 * (c->nbatch + 1));
+        on_device[n] = aiter_device(s, starts[n], 4 * (c->nbatch + 1));
     for (unsigned n = 0; fp8 && n < 3; n++)
-        scales[n] = device(s, &descale[n], 4);
+        scales[n] = aiter_device(s, &descale[n], 4);
     if (a->causal && c->hq % 8)
         tuning = 3;
     if (a->split_heads)
@@ -123,9 +123,9 @@ static void run_case(struct subject *s, const struct attention *a,
     {
         const kpk_value values[] = {
             kpk_ptr(o),
-            kpk_ptr(device(s, q, rows_q * c->hq * a->dqk * width)),
-            kpk_ptr(device(s, k, rows_k * c->hk * a->dqk * width)),
-            kpk_ptr(device(s, v, rows_k * c->hk * a->dv * width)),
+            kpk_ptr(aiter_device(s, q, rows_q * c->hq * a->dqk * width)),
+            kpk_ptr(aiter_device(s, k, rows_k * c->hk * a->dqk * width)),
+            kpk_ptr(aiter_device(s, v, rows_k * c->hk * a->dv * width)),
             kpk_ptr(c->lse ? l : NULL),
             kpk_f32(scale),
             kpk_u32(most),
@@ -171,13 +171,13 @@ static void run_case(struct subject *s, const struct attention *a,
         x = a->group || a->split_heads ? c->hq : ntiles;
         y = a->group ? c->nbatch : a->split_heads ? ntiles : c->hq;
         z = a->group ? ntiles : c->nbatch;
-        launch(s, x, y, z, a->dqk == 192 ? 256 : 512, values,
-               sizeof(values) / sizeof(values[0]));
+        aiter_launch(s, x, y, z, a->dqk == 192 ? 256 : 512, values,
+                     sizeof(values) / sizeof(values[0]));
     }
-    fetch(s, out, o, nout * 2);
-    fetch(s, lse, l, nlse * 4);
+    aiter_fetch(s, out, o, nout * 2);
+    aiter_fetch(s, lse, l, nlse * 4);
 
-    p = host(sizeof(*p) * (rows_k + 1));
+    p = aiter_host(sizeof(*p) * (rows_k + 1));
     for (unsigned b = 0; b < c->nbatch; b++)
         for (unsigned h = 0; h < c->hq; h++)
             for (unsigned i = 0; i < c->sq[b]; i++) {
@@ -240,7 +240,7 @@ static void run_case(struct subject *s, const struct attention *a,
                           c->nbatch, c->hq, c->hk, c->sq[b], c->sk[b], i, h,
                           (double)lse[at_lse], peak + log(sum));
             }
-    forget(s);
+    aiter_forget(s);
 }
 
 void run_fmha_fwd(struct subject *s)

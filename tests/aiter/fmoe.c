@@ -33,7 +33,7 @@ static size_t scale_of(const struct moe *m, size_t row, size_t column,
 static void *shuffle(enum type t, const void *w, size_t nrows, size_t ncols)
 {
     const size_t width = type_nbytes(t), kpack = 16 / width;
-    uint8_t *out = host(nrows * ncols * width);
+    uint8_t *out = aiter_host(nrows * ncols * width);
 
     for (size_t i = 0; i < nrows; i++)
         for (size_t j = 0; j < ncols; j++) {
@@ -85,28 +85,28 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
     const unsigned n1 = m->blocks ? nup / BLOCK * (dim / BLOCK) : nup;
     const unsigned n2 = m->blocks ? dim / BLOCK * (inter / BLOCK) : dim;
     const unsigned nxs = m->blocks ? TOKENS * (dim / BLOCK) : nx + npadding;
-    float *xs = host(4ul * nxs), *w1s = host(4ul * EXPERTS * n1);
+    float *xs = aiter_host(4ul * nxs), *w1s = aiter_host(4ul * EXPERTS * n1);
     /* Some kernels read a tile of w2 and its scales ahead, behind the last. */
     const unsigned nw2s = EXPERTS * n2 + (m->blocks ? 16 : 0);
-    float *w2s = host(4ul * nw2s);
-    float *smooth = host(4ul * EXPERTS * inter);
+    float *w2s = aiter_host(4ul * nw2s);
+    float *smooth = aiter_host(4ul * EXPERTS * inter);
     unsigned chosen[TOKENS][TOPK];
     double weight[TOKENS][TOPK];
     const unsigned most_blocks =
         (TOKENS * TOPK + EXPERTS * m->tile_m - TOPK + m->tile_m - 1) /
         m->tile_m;
-    int32_t *ids = host(4ul * most_blocks * m->tile_m);
-    float *sorted = host(4ul * most_blocks * m->tile_m);
-    int32_t *experts = host(4ul * most_blocks);
+    int32_t *ids = aiter_host(4ul * most_blocks * m->tile_m);
+    float *sorted = aiter_host(4ul * most_blocks * m->tile_m);
+    int32_t *experts = aiter_host(4ul * most_blocks);
     int32_t valid[2] = {0, TOKENS};
     unsigned nblocks = 0, x_grid, y_grid, denominator;
     const size_t nout = (size_t)TOKENS * dim;
-    void *out = device_filled(s, 0, nout * 2);
-    uint16_t *got = host(nout * 2);
-    double *h = host(sizeof(*h) * inter);
-    double *want = host(sizeof(*want) * dim),
-           *bound = host(sizeof(*bound) * dim);
-    double *size = host(sizeof(*size) * dim);
+    void *out = aiter_device_filled(s, 0, nout * 2);
+    uint16_t *got = aiter_host(nout * 2);
+    double *h = aiter_host(sizeof(*h) * inter);
+    double *want = aiter_host(sizeof(*want) * dim),
+           *bound = aiter_host(sizeof(*bound) * dim);
+    double *size = aiter_host(sizeof(*size) * dim);
 
     for (unsigned i = 0; i < nxs; i++)
         xs[i] = (float)(uniform(0.7, 1.4) / spread);
@@ -152,20 +152,24 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
     {
         const kpk_value values[] = {
             kpk_ptr(out),
-            kpk_ptr(device(s, x, (size_t)(nx + npadding) * dim * width)),
-            kpk_ptr(device(s, shuffle(m->type, w1, (size_t)EXPERTS * nup, dim),
-                           (size_t)EXPERTS * nup * dim * width)),
-            kpk_ptr(device(s, valid, sizeof(valid))),
-            kpk_ptr(device(s, shuffle(m->type, w2, (size_t)nw2 * dim, inter),
-                           (size_t)nw2 * dim * inter * width)),
-            kpk_ptr(quantized ? device(s, xs, 4ul * nxs) : NULL),
-            kpk_ptr(quantized ? device(s, w1s, 4ul * EXPERTS * n1) : NULL),
-            kpk_ptr(quantized ? device(s, w2s, 4ul * nw2s) : NULL),
-            kpk_ptr(m->per_expert ? device(s, smooth, 4ul * EXPERTS * inter)
-                                  : NULL),
-            kpk_ptr(device(s, ids, 4ul * most_blocks * m->tile_m)),
-            kpk_ptr(device(s, sorted, 4ul * most_blocks * m->tile_m)),
-            kpk_ptr(device(s, experts, 4ul * most_blocks)),
+            kpk_ptr(aiter_device(s, x, (size_t)(nx + npadding) * dim * width)),
+            kpk_ptr(aiter_device(
+                s, shuffle(m->type, w1, (size_t)EXPERTS * nup, dim),
+                (size_t)EXPERTS * nup * dim * width)),
+            kpk_ptr(aiter_device(s, valid, sizeof(valid))),
+            kpk_ptr(aiter_device(s,
+                                 shuffle(m->type, w2, (size_t)nw2 * dim, inter),
+                                 (size_t)nw2 * dim * inter * width)),
+            kpk_ptr(quantized ? aiter_device(s, xs, 4ul * nxs) : NULL),
+            kpk_ptr(quantized ? aiter_device(s, w1s, 4ul * EXPERTS * n1)
+                              : NULL),
+            kpk_ptr(quantized ? aiter_device(s, w2s, 4ul * nw2s) : NULL),
+            kpk_ptr(m->per_expert
+                        ? aiter_device(s, smooth, 4ul * EXPERTS * inter)
+                        : NULL),
+            kpk_ptr(aiter_device(s, ids, 4ul * most_blocks * m->tile_m)),
+            kpk_ptr(aiter_device(s, sorted, 4ul * most_blocks * m->tile_m)),
+            kpk_ptr(aiter_device(s, experts, 4ul * most_blocks)),
             kpk_u32(dim),
             kpk_u32(inter),
             kpk_u32(TOKENS),
@@ -183,10 +187,10 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
             kpk_u32(m->persistent ? x_grid / denominator * denominator : 0),
             kpk_u32(denominator)};
 
-        launch(s, x_grid, y_grid, 1, 256, values,
-               sizeof(values) / sizeof(values[0]));
+        aiter_launch(s, x_grid, y_grid, 1, 256, values,
+                     sizeof(values) / sizeof(values[0]));
     }
-    fetch(s, got, out, nout * 2);
+    aiter_fetch(s, got, out, nout * 2);
 
     for (unsigned t = 0; t < TOKENS; t++) {
         memset(want, 0, sizeof(*want) * dim);
@@ -253,7 +257,7 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
                       inter, t, d, is, want[d], most);
         }
     }
-    forget(s);
+    aiter_forget(s);
 }
 
 void run_fmoe(struct subject *s)

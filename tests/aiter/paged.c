@@ -84,7 +84,7 @@ static void run_pa_case(struct subject *s, const struct pa *a, unsigned nheads,
     void *q, *k, *v, *on_device;
     float *ks, *vs;
     double *row_q, *rows_k, *rows_v, want[D], is[D];
-    uint16_t *out = host(2ul * nrows * nq * D);
+    uint16_t *out = aiter_host(2ul * nrows * nq * D);
 
     for (unsigned b = 0; b < nbatch; b++) {
         const unsigned n = (lengths[b] + a->block - 1) / a->block;
@@ -97,7 +97,7 @@ static void run_pa_case(struct subject *s, const struct pa *a, unsigned nheads,
     starts[nbatch] = nbatch * a->nnew;
     nblocks += 2;                /* that nobody uses */
     nblocks += nblocks % 7 == 0; /* makes block numbers differ */
-    table = host(4ul * nbatch * most);
+    table = aiter_host(4ul * nbatch * most);
     for (unsigned b = 0; b < nbatch; b++)
         for (unsigned n = 0; n < (lengths[b] + a->block - 1) / a->block; n++)
             table[b * most + n] = (at++ * 7 + 3) % nblocks;
@@ -106,25 +106,25 @@ static void run_pa_case(struct subject *s, const struct pa *a, unsigned nheads,
                       quantized ? 40 : 1);
     v = random_values(a->cache, (size_t)nblocks * nheads * a->block * D,
                       quantized ? 40 : 1);
-    ks = host(4ul * nblocks * nheads * a->block);
-    vs = host(4ul * nblocks * nheads * a->block);
+    ks = aiter_host(4ul * nblocks * nheads * a->block);
+    vs = aiter_host(4ul * nblocks * nheads * a->block);
     for (size_t n = 0; n < (size_t)nblocks * nheads * a->block; n++) {
         ks[n] = (float)(uniform(0.7, 1.4) / 40);
         vs[n] = (float)(uniform(0.7, 1.4) / 40);
     }
-    on_device = device_filled(s, 0xff, 2ul * nrows * nq * D);
+    on_device = aiter_device_filled(s, 0xff, 2ul * nrows * nq * D);
     {
         const size_t ncache = (size_t)nblocks * nheads * a->block * D * width;
         const size_t nscales = 4ul * nblocks * nheads * a->block;
         kpk_value values[] = {
             kpk_ptr(on_device),
-            kpk_ptr(device(s, q, 2ul * nrows * nq * D)),
-            kpk_ptr(device(s, k, ncache)),
-            kpk_ptr(device(s, v, ncache)),
-            kpk_ptr(device(s, table, 4ul * nbatch * most)),
-            kpk_ptr(device(s, context, 4ul * nbatch)),
-            kpk_ptr(quantized ? device(s, ks, nscales) : NULL),
-            kpk_ptr(quantized ? device(s, vs, nscales) : NULL),
+            kpk_ptr(aiter_device(s, q, 2ul * nrows * nq * D)),
+            kpk_ptr(aiter_device(s, k, ncache)),
+            kpk_ptr(aiter_device(s, v, ncache)),
+            kpk_ptr(aiter_device(s, table, 4ul * nbatch * most)),
+            kpk_ptr(aiter_device(s, context, 4ul * nbatch)),
+            kpk_ptr(quantized ? aiter_device(s, ks, nscales) : NULL),
+            kpk_ptr(quantized ? aiter_device(s, vs, nscales) : NULL),
             kpk_f32((float)(1.4426950408889634 / sqrt(D))),
             kpk_u32(most),
             kpk_u32(nheads),
@@ -133,19 +133,19 @@ static void run_pa_case(struct subject *s, const struct pa *a, unsigned nheads,
             kpk_u32((uint32_t)(a->block * D * width)),
             kpk_u32(a->nnew - 1),
             kpk_u32(a->gqa),
-            kpk_ptr(device(s, starts, 4ul * (nbatch + 1)))};
+            kpk_ptr(aiter_device(s, starts, 4ul * (nbatch + 1)))};
 
         if (s->old) { /* the number of new tokens was not there */
             values[14] = values[15];
             values[15] = values[16];
         }
-        launch(s, nheads, nbatch, 1, 256, values,
-               sizeof(values) / sizeof(values[0]) - s->old);
+        aiter_launch(s, nheads, nbatch, 1, 256, values,
+                     sizeof(values) / sizeof(values[0]) - s->old);
     }
-    fetch(s, out, on_device, 2ul * nrows * nq * D);
-    row_q = host(sizeof(double) * D);
-    rows_k = host(sizeof(double) * D * MAX_LENGTH);
-    rows_v = host(sizeof(double) * D * MAX_LENGTH);
+    aiter_fetch(s, out, on_device, 2ul * nrows * nq * D);
+    row_q = aiter_host(sizeof(double) * D);
+    rows_k = aiter_host(sizeof(double) * D * MAX_LENGTH);
+    rows_v = aiter_host(sizeof(double) * D * MAX_LENGTH);
     for (unsigned b = 0; b < nbatch; b++)
         for (unsigned h = 0; h < nheads; h++) {
             for (unsigned j = 0; j < lengths[b]; j++) {
@@ -192,7 +192,7 @@ static void run_pa_case(struct subject *s, const struct pa *a, unsigned nheads,
                           distance(is, want, D), limit);
             }
         }
-    forget(s);
+    aiter_forget(s);
 }
 
 void run_pa(struct subject *s)
@@ -241,7 +241,7 @@ static void run_mla_case(struct subject *s, const struct mla *a,
     uint32_t starts[MAX_BATCH + 1] = {0}, tokens[MAX_BATCH + 1] = {0};
     uint32_t splits[MAX_BATCH + 1] = {0}, last[MAX_BATCH], *pages;
     const size_t nparts = (size_t)nrows * nsplits * nheads;
-    float *parts = host(4 * nparts * DV), *lse = host(4 * nparts);
+    float *parts = aiter_host(4 * nparts * DV), *lse = aiter_host(4 * nparts);
     void *q, *cache, *out_parts, *out_lse;
     double *row_q, *rows, want[DV], is[DV];
     unsigned npages, npadding;
@@ -256,51 +256,52 @@ static void run_mla_case(struct subject *s, const struct mla *a,
     while (npages % 11 == 0)
         npages++;
     npadding = nheads == 8;
-    pages = host(4ul * tokens[nbatch]);
+    pages = aiter_host(4ul * tokens[nbatch]);
     for (unsigned j = 0; j < tokens[nbatch]; j++)
         pages[j] = (j * 11 + 5) % npages;
     /* Kernels for 8 heads read some bytes beyond the last row of Q, and of the
      * cache. */
     q = random_values(a->type, ((size_t)nrows * nheads + 16) * DQK, 1);
     cache = random_values(a->type, (size_t)(npages + npadding) * DQK, 1);
-    out_parts = device_filled(s, 0, 4 * nparts * DV);
-    out_lse = device_filled(s, 0xff, 4 * nparts);
+    out_parts = aiter_device_filled(s, 0, 4 * nparts * DV);
+    out_lse = aiter_device_filled(s, 0xff, 4 * nparts);
     {
         const kpk_value values[] = {
             kpk_ptr(out_parts),
             kpk_ptr(out_lse),
-            kpk_ptr(device(s, q,
-                           ((size_t)nrows * nheads + (nheads == 8 ? 16 : 0)) *
-                               DQK * width)),
             kpk_ptr(
-                device(s, cache, (size_t)(npages + npadding) * DQK * width)),
-            kpk_ptr(device(s, tokens, 4ul * (nbatch + 1))),
-            kpk_ptr(device(s, pages, 4ul * tokens[nbatch])),
-            kpk_ptr(device(s, last, 4ul * nbatch)),
+                aiter_device(s, q,
+                             ((size_t)nrows * nheads + (nheads == 8 ? 16 : 0)) *
+                                 DQK * width)),
+            kpk_ptr(aiter_device(s, cache,
+                                 (size_t)(npages + npadding) * DQK * width)),
+            kpk_ptr(aiter_device(s, tokens, 4ul * (nbatch + 1))),
+            kpk_ptr(aiter_device(s, pages, 4ul * tokens[nbatch])),
+            kpk_ptr(aiter_device(s, last, 4ul * nbatch)),
             kpk_f32((float)(1 / sqrt(DQK))),
             kpk_u32(a->gqa * (a->counts_heads ? 1 : a->nnew)),
             kpk_u32(nsplits),
             kpk_u32((uint32_t)(nheads * DQK * width * a->nnew)),
             kpk_u32((uint32_t)(DQK * width)),
             kpk_u32(0),
-            kpk_ptr(device(s, starts, 4ul * (nbatch + 1))),
-            kpk_ptr(device(s, splits, 4ul * (nbatch + 1))),
+            kpk_ptr(aiter_device(s, starts, 4ul * (nbatch + 1))),
+            kpk_ptr(aiter_device(s, splits, 4ul * (nbatch + 1))),
             kpk_ptr(NULL),
-            kpk_ptr(fp8 ? device(s, &scales[0], 4) : NULL),
-            kpk_ptr(fp8 ? device(s, &scales[1], 4) : NULL),
+            kpk_ptr(fp8 ? aiter_device(s, &scales[0], 4) : NULL),
+            kpk_ptr(fp8 ? aiter_device(s, &scales[1], 4) : NULL),
             kpk_u32(0),
             kpk_ptr(NULL),
             kpk_ptr(NULL),
             kpk_u32(1),
             kpk_u32(0)};
 
-        launch(s, (a->nnew * a->gqa + a->tile - 1) / a->tile, nbatch, nsplits,
-               256, values, sizeof(values) / sizeof(values[0]));
+        aiter_launch(s, (a->nnew * a->gqa + a->tile - 1) / a->tile, nbatch,
+                     nsplits, 256, values, sizeof(values) / sizeof(values[0]));
     }
-    fetch(s, parts, out_parts, 4 * nparts * DV);
-    fetch(s, lse, out_lse, 4 * nparts);
-    row_q = host(sizeof(double) * DQK);
-    rows = host(sizeof(double) * DQK * MAX_LENGTH);
+    aiter_fetch(s, parts, out_parts, 4 * nparts * DV);
+    aiter_fetch(s, lse, out_lse, 4 * nparts);
+    row_q = aiter_host(sizeof(double) * DQK);
+    rows = aiter_host(sizeof(double) * DQK * MAX_LENGTH);
     for (unsigned b = 0; b < nbatch; b++) {
         for (unsigned j = 0; j < lengths[b]; j++)
             for (size_t d = 0; d < DQK; d++)
@@ -353,7 +354,7 @@ static void run_mla_case(struct subject *s, const struct mla *a,
                       most + log(sum), wanted_lse);
         }
     }
-    forget(s);
+    aiter_forget(s);
 }
 
 void run_mla(struct subject *s)
