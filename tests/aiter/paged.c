@@ -18,13 +18,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_BATCH = 4, MAX_LENGTH = 2048, MAX_WIDTH = 576 };
+enum { MAX_BATCH = 4, MAX_LENGTH = 2048 };
 
 /* One head's query over `n` keys. */
 struct question {
     const double *q;
     const double *k, *v; /* [n] rows, `stride` apart */
-    const double *p_scale;
     unsigned n, dqk, dv, stride;
     double scale;
 };
