@@ -189,7 +189,7 @@ check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs tha
 
 WEAK_SEED ?= 2## the seed of make check-weak; 0: everything as late as may be
 weak_tests = $(KERNEL_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS)
-check-weak: ## run kernels, the corpus, programs and AMD's rocRAND on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
+check-weak: ## run kernels, the corpus, programs and rocRAND on simulated GPUs as weak as cards, then kernels without a wait
 check-weak: sim $(weak_tests)
 	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)$(KPACK_COMMA)registers$(KPACK_COMMA)lds) \
 	  $(call longest_first,$(weak_tests)) tests/build/mutants.sh tests/sim/rocrand/rocrand.sh

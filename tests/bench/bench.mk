@@ -39,7 +39,7 @@ bench-peer: $(PEER_LIB)
 # Experts, random numbers, fused steps and long sorts, by their cubins. PEER is a folder of
 # candle's: steps.py says which.
 STEPS := moe random fused sort
-bench-steps: ## time experts, random numbers, fused steps and long sorts beside candle's and torch's (PEER=FOLDER, PEER_PYTHON=PYTHON with torch)
+bench-steps: ## time experts, random numbers, fused steps and long sorts beside others' (PEER=FOLDER, PEER_PYTHON=PYTHON)
 bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin)
 	@$(PEER_PYTHON) -B tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
 .PHONY: bench-steps
@@ -53,7 +53,7 @@ $(COMM_BENCH): $(H)/obj/tests/bench/comm/bench_comm.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 $(H)/obj/tests/bench/comm/bench_comm.o: $(PACK_HEADER) $(KPACK_HOST_COPIES)
-bench-comm: ## time sums over GPUs beside NCCL's and torch's (GPUS=N, PEER_PYTHON=PYTHON with torch; TRY='GLOB': kernels in many shapes)
+bench-comm: ## time sums over GPUs beside NCCL's and torch's (GPUS=N, PEER_PYTHON=PYTHON; TRY='GLOB': kernels in many shapes)
 bench-comm: $(COMM_BENCH)
 	@$(COMM_BENCH) $(GPUS) $(if $(TRY),try '$(TRY)')
 	$(if $(TRY),,@$(PEER_PYTHON) -B tests/bench/comm/peers.py $(GPUS))
@@ -103,7 +103,7 @@ $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gp
 INTO          ?=
 BOUNDS_RESULT = $(or $(INTO),tests/bench/results/bounds.csv)
 run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'
-bench-bounds: ## lower bounds of kernels' times on real cards, into tests/bench/results/bounds.csv (INTO=FILE: that file; BENCH='GLOB': prints some kernels' only, or with INTO replaces them)
+bench-bounds: ## write lower bounds of kernels' times on real cards, to bounds.csv or INTO=FILE (BENCH='GLOB': prints some kernels')
 bench-bounds: $(BOUNDS_BENCH) sim
 ifeq ($(BENCH),*)
 	@{ tests/bench/sim/bounds-notes && $(run_bounds); } >'$(BOUNDS_RESULT).new' || { rm '$(BOUNDS_RESULT).new'; exit 1; }
