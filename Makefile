@@ -42,7 +42,7 @@ NVIDIA  ?=## 1: make deps installs the CUDA compiler, too, if there is none
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
 RUN_BY  ?=## what runs programs of CC's machine here: 'qemu-aarch64 -L /usr/aarch64-linux-gnu' (default: nothing)
-HOSTCC  ?= $(if $(KPACK_CROSS),cc,$(CC))## C compiler of the build's own tools, which run here (default: CC, or cc where CC is PREFIX-gcc)
+HOSTCC  ?= $(if $(KPACK_CROSS),cc,$(CC))## C compiler of the build's own tools (default: CC, or cc where CC is PREFIX-gcc)
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
 DEVICES ?= $(BUILT_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS, by name)
 B       ?= build## folder of everything that is built
@@ -100,7 +100,8 @@ KPACK_MORE_ARCHS := $(if $(PREBUILT),,$(or $(BENCH_ARCH),sm_90) $(or $(SIM_BENCH
 # Goals without a compiler work on machines without one. `lint` needs a
 # compiler: it reads headers that are made from the kernels, and makes them if
 # they are old.
-KPACK_PLAIN := $(if $(filter-out help clean uninstall deps lint-fast lint-format lint-shell lint-settings lint-sentences format,$(or $(MAKECMDGOALS),all)),,1)
+plain_goals := help clean uninstall deps format $(addprefix lint-,fast format shell settings sentences)
+KPACK_PLAIN := $(if $(filter-out $(plain_goals),$(or $(MAKECMDGOALS),all)),,1)
 include gen/make/kpack.mk
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -121,11 +122,13 @@ WINDOWS_CFLAGS := $(if $(findstring mingw,$(CC)),-D__USE_MINGW_ANSI_STDIO=1 -D__
 KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
   $(call KPACK_QUOTE,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread $(WINDOWS_CFLAGS)
 
-all: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) cubins ## build libkpack.a, its headers and the kpack command (the default goal)
+all: ## build libkpack.a, its headers and the kpack command (the default goal)
+all: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) cubins
 .PHONY: all
 .DEFAULT_GOAL := all
 
-$(eval $(call KPACK_STAMP,$(H)/stamp/cc,$(CC) $(shell $(CC) --version 2>/dev/null | head -1) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS)))
+cc_version = $(shell $(CC) --version 2>/dev/null | head -1)
+$(eval $(call KPACK_STAMP,$(H)/stamp/cc,$(CC) $(cc_version) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS)))
 
 .PRECIOUS: $(H)/obj/%.o $(B)/tool/%.o
 $(H)/obj/%.o: %.c $(H)/stamp/cc
@@ -136,7 +139,8 @@ $(H)/obj/%.o: %.c $(H)/stamp/cc
 
 # ---- the generator: never sanitized, for the code objects are shared --------
 
-GEN_SOURCES := $(wildcard gen/*.c $(foreach d,util read pack write,gen/$(d)/*.c)) $(filter-out src/base/file_windows.c,$(wildcard src/base/*.c))
+GEN_SOURCES := $(wildcard gen/*.c $(foreach d,util read pack write,gen/$(d)/*.c)) \
+  $(filter-out src/base/file_windows.c,$(wildcard src/base/*.c))
 GEN_LIBS := -lelf -lmsgpackc -lcjson -lzstd -lz
 $(B)/tool/%.o: %.c
 	@mkdir -p $(@D)
@@ -195,7 +199,8 @@ $(H)/kpack.def: $(H)/libkpack.a
 	  $$3 ~ /^kpk_/ && $$3 !~ /^kpk_i_/ && $$2 ~ /^[TDR]$$/ { print "  " $$3 ($$2 == "T" ? "" : " DATA") }' >$@
 $(H)/kpack.dll: $(H)/kpack.def
 	@echo "  LD    $@"
-	@$(CC) $(LDFLAGS) -shared -static -o $@ $< -Wl,--whole-archive $(H)/libkpack.a -Wl,--no-whole-archive $(SYSTEM_LIBS) $(PACK_CODEC_LIBS)
+	@$(CC) $(LDFLAGS) -shared -static -o $@ $< \
+	  -Wl,--whole-archive $(H)/libkpack.a -Wl,--no-whole-archive $(SYSTEM_LIBS) $(PACK_CODEC_LIBS)
 	@$(KPACK_CROSS)dlltool -d $< -D $(@F) -l $(H)/kpack.lib
 .PHONY: dll
 
@@ -220,9 +225,12 @@ endif
 # ---- the rest ----------------------------------------------------------------
 
 test_goals := check|tests|lint|format|fuzz|coverage|corpus|dieharder|thunk|amd-build
-goals = sed -n 's/^\([a-z][a-z-]*\):.*\#\# \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | grep $(1) '^  $(2)' | expand -t 18
+goals = sed -n 's/^\([a-z][a-z-]*\):.*\#\# \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | \
+  grep $(1) '^  $(2)' | expand -t 18
+help_begin    = $(if $(PREBUILT),check,deps demo$(KPACK_COMMA) then make deps check)
+help_settings = Settings, as NAME=VALUE$(if $(PREBUILT),, (those of tests and measurements: tests/README.md)):
 help: ## print this list
-	@echo 'Begin with: make $(if $(PREBUILT),check,deps demo$(KPACK_COMMA) then make deps check)'; echo; echo 'Settings, as NAME=VALUE$(if $(PREBUILT),, (those of tests and measurements: tests/README.md)):'
+	@echo 'Begin with: make $(help_begin)'; echo; echo '$(help_settings)'
 	@sed -n 's/?= *$$(.*)##/?=##/;s/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
 	@echo; echo 'Goals:'; $(call goals,-Ev,($(test_goals)|bench-))
 	@echo; echo 'Goals that test:'; $(call goals,-E,($(test_goals)))
@@ -232,18 +240,22 @@ clean: ## remove everything that was built
 	rm -rf $(B)
 
 install_contents := $(or $(IMPORT:%=imported from %),$(MODULES) for $(strip $(KPACK_TARGETS_OF_PACK)))
-install: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install what was built last, or what settings say, into DESTDIR and PREFIX
-	@RUN_BY=$(call KPACK_QUOTE,$(RUN_BY)) LIBDIR=$(call KPACK_QUOTE,$(LIBDIR)) gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
+install: ## install what was built last, or what settings say, into DESTDIR and PREFIX
+install: $(H)/libkpack.a $(H)/kpack$(EXE) $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS))
+	@RUN_BY=$(call KPACK_QUOTE,$(RUN_BY)) LIBDIR=$(call KPACK_QUOTE,$(LIBDIR)) gen/ship/install \
+	  $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION) \
 	  '$(install_contents)' $(PACK_LAUNCHERS)
 
 uninstall: ## remove what make install put into DESTDIR and PREFIX
 	@gen/ship/uninstall $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX))
 
 ifeq ($(PREBUILT),)
+nvcc_version = $(if $(KPACK_NV_ARCHS),$(KPACK_COMMA) $(shell $(KPACK_NVCC) --version | \
+  sed -n 's/.* \(V[0-9.]*\)$$/nvcc \1/p'))
 dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that needs only cc, make and xxd to build
 	$(if $(IMPORT)$(filter-out none,$(COMPRESS)),@echo 'make dist takes no IMPORT= and no COMPRESS=' >&2; exit 1)
 	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(strip $(KPACK_TARGETS_OF_PACK))' '$(MODULES)' \
-	  '$(KPACK_DEVICE_VERSION)$(if $(KPACK_NV_ARCHS),$(KPACK_COMMA) $(shell $(KPACK_NVCC) --version | sed -n 's/.* \(V[0-9.]*\)$$/nvcc \1/p'))'
+	  '$(KPACK_DEVICE_VERSION)$(nvcc_version)'
 endif
 
 # A crate of kernels for each target holds the archive of a pack of its own.

@@ -11,7 +11,8 @@ LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name
 LINT_SH := $(sort $(shell find .ci gen src tests -name '*.sh' -o -type f ! -name '*.*' -exec grep -l -m1 '^\#!/bin/sh' {} +))
 # Examples and a benchmark include what their own builds make, src/ggml and its
 # tests a llama.cpp's headers; constants.c is for GPUs, *_windows.c for Windows.
-LINT_TIDY := $(filter-out src/ggml/% tests/ggml/fused.c tests/ggml/graphs.c tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
+LINT_TIDY := $(filter-out src/ggml/% tests/ggml/fused.c tests/ggml/graphs.c \
+  tests/install/own_make/app.c tests/install/own_cmake_package/% tests/bench/launch/card.c \
   gen/make/constants.c %_windows.c,$(LINT_C))
 
 # Generated headers that sources include.
@@ -96,7 +97,8 @@ lint-sentences:
 	@python3 -B tests/build/sentences.py
 lint-rooms:
 	@python3 -B tests/build/rooms.py
-lint-fast: lint-format lint-shell lint-settings lint-sentences lint-rooms ## check format, shell scripts, the pages' settings, sentences and rooms; make check does it too
+lint-fast: ## check format, shell scripts, the pages' settings, sentences and rooms; make check does it too
+lint-fast: lint-format lint-shell lint-settings lint-sentences lint-rooms
 lint: lint-fast lint-cppcheck lint-tidy ## run what lint-fast does, clang-tidy and cppcheck; after make tests
 
 format: ## let clang-format rewrite the sources

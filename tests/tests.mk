@@ -38,7 +38,8 @@ KERNEL_TESTS   := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
   $(sort $(filter $(MODULES:%=tests/kernels/%.c),$(filter $(of_a_module),$(kernel_sources)))))
 
 # The objects of a module's test. Module low_bit has kernels of module ggml.
-kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c tests/kernels/$(if $(filter low_bit,$(1)),ggml,$(1))/*.c))
+kernel_test_folder = tests/kernels/$(if $(filter low_bit,$(1)),ggml,$(1))
+kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c $(kernel_test_folder)/*.c))
 $(HARNESS) $(foreach m,$(ALL_MODULES),$(call kernel_test,$(m))): $(PACK_HEADER) $(KPACK_HOST_COPIES)
 
 needs_test = $(if $(wildcard tests/kernels/$(1).c),,$(error no tests/kernels/$(1).c))
@@ -60,7 +61,8 @@ $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
 
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
-BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) gen/report/report_occupancy.c $(addprefix src/cmd/,objfile.c pattern.c xmalloc.c)
+BUILD_TESTED := $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) \
+  gen/report/report_occupancy.c $(addprefix src/cmd/,objfile.c pattern.c xmalloc.c)
 $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(BUILD_TESTED:%.c=$(H)/obj/%.o)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
@@ -135,8 +137,10 @@ AFTER_FAST ?=
 run_before := $(if $(AFTER_FAST),$(FAST_SCRIPTS) $(SIM_TESTS) $(BUILD_TESTS))
 
 tests: all sim $(TEST_PROGRAMS) $(TEST_TOOLS) ## build every test
+sanitizers = $(if $(SAN),,address,undefined thread)
+og_cflags  = $(call KPACK_QUOTE,$(CFLAGS) -Og)
 check: tests ## run every test; the last line says: N passed, M failed
-	@$(foreach s,$(if $(SAN),,address,undefined thread),$(MAKE) --no-print-directory check-unit SAN=$(s) CFLAGS=$(call KPACK_QUOTE,$(CFLAGS) -Og) && ) true
+	@$(foreach s,$(sanitizers),$(MAKE) --no-print-directory check-unit SAN=$(s) CFLAGS=$(og_cflags) && ) true
 	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(filter-out $(run_before),$(TEST_PROGRAMS) $(SCRIPT_TESTS)))
 unit-tests: $(UNIT_TESTS)
 kernel-tests: $(KERNEL_TESTS)
@@ -144,7 +148,8 @@ kernel-tests: $(KERNEL_TESTS)
 # Under a sanitizer one of these tests takes the unsanitized simulated GPU: the
 # other takes longer to build than all the rest. The generator has one thread.
 functions_tests = $(UNIT_TESTS) $(if $(filter thread,$(SAN)),,$(BUILD_TESTS))
-check-unit: lib $(if $(SAN),unsanitized-sim,sim) $(functions_tests) ## run the tests of the runtime's and the generator's functions, with SAN= too
+check-unit: ## run the tests of the runtime's and the generator's functions, with SAN= too
+check-unit: lib $(if $(SAN),unsanitized-sim,sim) $(functions_tests)
 	@$(call RUN_TESTS,$(subst $(H)/sim,$(B)/sim,$(ON_GPU))) $(functions_tests)
 unsanitized-sim:
 	@$(MAKE) --no-print-directory SAN= sim
@@ -156,7 +161,8 @@ FAST_MODULES := vector_add affine
 FAST_ARCH    := gfx942
 FAST_OBJECT  := $(B)/hsaco/$(FAST_ARCH)/vector_add.hsaco
 FAST_TESTS    = $(patsubst $(B)/%,$(B)/fast/%,$(UNIT_TESTS) $(FAST_MODULES:%=$(H)/test/kernels/%))
-check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(FAST_OBJECT) $(SIM_TESTS) $(BUILD_TESTS) ## answer within three minutes in a new tree: lint-fast, unit tests, two modules on one target
+check-fast: ## answer within three minutes in a new tree: lint-fast, unit tests, two modules on one target
+check-fast: sim $(B)/kpack-gen $(LIB_OBJECTS) $(FAST_OBJECT) $(SIM_TESTS) $(BUILD_TESTS)
 	@$(pack_make) MODULES='$(FAST_MODULES)' ARCHS=$(FAST_ARCH) B=$(B)/fast unit-tests kernel-tests
 	@$(call RUN_TESTS,$(call on_simulated,$(FAST_ARCH))) $(FAST_SCRIPTS) $(FAST_TESTS) $(SIM_TESTS) $(BUILD_TESTS)
 
@@ -183,15 +189,18 @@ check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs tha
 
 WEAK_SEED ?= 2## the seed of make check-weak; 0: everything as late as may be
 weak_tests = $(KERNEL_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS)
-check-weak: sim $(weak_tests) ## run kernels, the corpus, programs and AMD's rocRAND on simulated GPUs whose memory is as weak as a card's, then kernels that have lost a wait
-	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)$(KPACK_COMMA)registers$(KPACK_COMMA)lds) $(call longest_first,$(weak_tests)) tests/build/mutants.sh tests/sim/rocrand/rocrand.sh
+check-weak: ## run kernels, the corpus, programs and rocRAND on simulated GPUs as weak as cards, then kernels without a wait
+check-weak: sim $(weak_tests)
+	@$(call RUN_TESTS,$(call on_simulated,$(DEVICES)) KPK_SIM_WEAK=$(WEAK_SEED)$(KPACK_COMMA)registers$(KPACK_COMMA)lds) \
+	  $(call longest_first,$(weak_tests)) tests/build/mutants.sh tests/sim/rocrand/rocrand.sh
 
 check-litmus: $(H)/test/sim/test_litmus ## look for forbidden outcomes of the memory model's litmus tests in 10,000 seeds
 	@KPK_LITMUS_SEEDS=10000 $<
 
 # In full what tests/build/wide.sh takes a sample of.
 WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
-check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS) ## test the kernels on a simulated GPU of each family, through the code objects of ARCHS=wide
+check-wide: ## test the kernels on a simulated GPU of each family, through the code objects of ARCHS=wide
+check-wide: sim $(B)/kpack-gen $(LIB_OBJECTS)
 	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
 	@$(call RUN_TESTS,$(call on_simulated,$(WIDE_DEVICES))) $(call longest_first,$(WIDE_TESTS))
 
@@ -201,4 +210,5 @@ check-rust: lib sim ## run the tests of src/rust under Miri and AddressSanitizer
 check-crates: lib sim crates ## package the crates, and build and run programs on the packages
 	@$(own_make) tests/rust/crates $(B)
 
-.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak check-litmus check-wide check-rust check-crates
+.PHONY: tests check check-unit unsanitized-sim check-fast unit-tests kernel-tests check-all check-races check-weak
+.PHONY: check-litmus check-wide check-rust check-crates

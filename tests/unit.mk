@@ -6,9 +6,12 @@
 unit_helpers_with_header := $(patsubst %.h,%.c,$(wildcard tests/unit/test_*.h))
 UNIT_SRC   := $(sort $(filter-out $(unit_helpers_with_header) $(UNIT_LEFT_OUT),$(wildcard tests/unit/test_*.c)))
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%$(EXE),$(UNIT_SRC))
-UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c tests/unit/fake_cuda.c tests/unit/fake_collectives.c,$(wildcard tests/unit/*.c)))
+unit_fakes   := $(addprefix tests/unit/,fake_hip.c fake_cuda.c fake_collectives.c)
+UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,\
+  $(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) $(unit_fakes),$(wildcard tests/unit/*.c)))
 # Windows knows a driver by its file's name.
-fake_names := $(if $(KPACK_WINDOWS),amdhip64-fake.dll nvcuda-fake.dll,fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so fake_rccl.so fake_rccl_broken.so)
+fake_names := $(if $(KPACK_WINDOWS),amdhip64-fake.dll nvcuda-fake.dll,\
+  fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so fake_rccl.so fake_rccl_broken.so)
 FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,$(fake_names)))
 
 TEST_CFLAGS = $(CMOCKA_CFLAGS) -Igen -Itests -Itests/unit -Itests/kernels -Itests/import
@@ -19,7 +22,8 @@ $(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
 $(H)/test/unit/%$(EXE): $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(CMOCKA) $(H)/libkpack.a $(FAKES)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) $(if $(EXE),,-rdynamic) -o $@ $(filter %.o %.a,$^) $(if $(CMOCKA),,-lcmocka) -lm $(SYSTEM_LIBS) $(PACK_CODEC_LIBS) \
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) $(if $(EXE),,-rdynamic) -o $@ $(filter %.o %.a,$^) \
+	  $(if $(CMOCKA),,-lcmocka) -lm $(SYSTEM_LIBS) $(PACK_CODEC_LIBS) \
 	  $(call link_flags_of,tests/unit/$*.c)
 
 $(H)/test/unit/amdhip64-fake.dll: tests/unit/fake_hip.c tests/unit/fake_hip.h

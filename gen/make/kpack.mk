@@ -109,14 +109,16 @@ ifeq ($(strip $(KPACK_MODULES)$(IMPORT)),)
 $(error kpack.mk: no kernels: SOURCES is not set, and there is no $(KPACK_KERNELS)/*.hip)
 endif
 ifeq ($(wildcard $(KPACK_GEN)),)
-$(error kpack.mk: $(KPACK_GEN) is not there: this kpack was installed from an archive of prebuilt kernels and cannot build others; install it from its sources)
+$(error kpack.mk: $(KPACK_GEN) is not there: this kpack was installed from an archive of prebuilt kernels and cannot \
+  build others; install it from its sources)
 endif
 endif
 
 # Names of all built files begin with KPACK_B, in rules and in recipes.
 KPACK_BAD_B := $(shell printf %s '$(subst ','\'',$(KPACK_B))' | LC_ALL=C tr -d 'A-Za-z0-9_./+,@~^\200-\377-')
 ifneq ($(KPACK_BAD_B)$(filter-out 1,$(words $(KPACK_B))),)
-$(error B=$(B): GNU Make or a shell reads $(or $(strip $(KPACK_BAD_B)),a blank) in a folder's name as its own; give a link to the folder: ln -s)
+$(error B=$(B): GNU Make or a shell reads $(or $(strip $(KPACK_BAD_B)),a blank) in a \
+  folder's name as its own; give a link to the folder: ln -s)
 endif
 ifneq ($(filter -%,$(KPACK_B)),)
 $(error B=$(B): begins as an option does; write B=./$(B))
@@ -192,7 +194,8 @@ $(error kpack.mk: no name for a module: $(KPACK_BAD_NAMES). A module is called a
   letters, digits and '_', a letter first. Rename the file)
 endif
 ifneq ($(call KPACK_NOT_LIKE,$(PACK),[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*),)
-$(error PACK=$(PACK): no name for a pack, since it is part of C functions: letters, digits and single '_' between them, a letter first)
+$(error PACK=$(PACK): no name for a pack, since it is part of C functions: \
+  letters, digits and single '_' between them, a letter first)
 endif
 
 # ---- targets ---------------------------------------------------------------
@@ -203,7 +206,8 @@ KPACK_WIDE := wide wide-amd wide-nvidia
 KPACK_NATIVE := $(if $(filter native,$(ARCHS)),$(shell $(KPACK_TOOLS)/native-targets))
 KPACK_ASKED_ARCHS := $(patsubst native,$(KPACK_NATIVE),$(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201))
 ifeq ($(strip $(KPACK_ASKED_ARCHS)),)
-$(error ARCHS=native: no GPU is here that the kernel (/sys/class/kfd) or nvidia-smi names; name targets, as in ARCHS="gfx942 gfx1100")
+$(error ARCHS=native: no GPU is here that the kernel (/sys/class/kfd) or nvidia-smi names; \
+  name targets, as in ARCHS="gfx942 gfx1100")
 endif
 
 # The rows of the target table as words:
@@ -217,7 +221,8 @@ KPACK_FIELD = $(word $(1),$(subst /, ,$(2)))
 KPACK_ISA_VERSION = $(call KPACK_FIELD,2,$(call KPACK_ROW,$(1)))
 KPACK_WAVE_SIZE   = $(call KPACK_FIELD,5,$(call KPACK_ROW,$(1)))
 # Targets with WMMA, for WAVES64_NAME.
-KPACK_WMMA_TARGETS := $(strip $(foreach r,$(KPACK_ROWS),$(if $(filter-out 0,$(call KPACK_FIELD,6,$(r))),$(call KPACK_FIELD,1,$(r)))))
+KPACK_WMMA_TARGETS := $(strip $(foreach r,$(KPACK_ROWS),\
+  $(if $(filter-out 0,$(call KPACK_FIELD,6,$(r))),$(call KPACK_FIELD,1,$(r)))))
 KPACK_COV = $(if $(filter %-generic,$(firstword $(subst :, ,$(1)))),6,$(or $(COV),5))
 
 # The settings that a processor's features allow, in the order they must have.
@@ -239,9 +244,11 @@ ifneq ($(KPACK_BAD_ARCHS),)
 KPACK_LIKELY := $(shell echo $(call KPACK_QUOTE,$(KPACK_ASKED_ARCHS)) | tr 'A-Z,;' 'a-z  ')
 KPACK_ALIKE = $(if $(filter %-generic,$(1)),$(filter %-generic,$(KPACK_NAMES)),\
   $(filter $(shell echo $(call KPACK_QUOTE,$(1)) | sed 's/.$$//')%,$(KPACK_NAMES)))
-KPACK_OF_NVIDIA := of NVIDIA: sm_NN$(KPACK_COMMA) a cubin$(KPACK_COMMA) which nvcc makes; compute_NN$(KPACK_COMMA) PTX$(KPACK_COMMA) which clang makes
+KPACK_OF_NVIDIA := of NVIDIA: sm_NN$(KPACK_COMMA) a cubin$(KPACK_COMMA) which nvcc makes; \
+  compute_NN$(KPACK_COMMA) PTX$(KPACK_COMMA) which clang makes
+KPACK_FEATURES = $(or $(strip $(call KPACK_SUFFIXES,$(call KPACK_ROW,$(1)))),none)
 KPACK_HINT = $(strip $(or \
-  $(if $(call KPACK_ROW,$(1)),features of $(call KPACK_PROCESSOR,$(1)): $(or $(strip $(call KPACK_SUFFIXES,$(call KPACK_ROW,$(1)))),none)),\
+  $(if $(call KPACK_ROW,$(1)),features of $(call KPACK_PROCESSOR,$(1)): $(KPACK_FEATURES)),\
   $(if $(filter sm% compute%,$(1)),$(KPACK_OF_NVIDIA)),\
   $(if $(strip $(call KPACK_ALIKE,$(1))),names like $(1): $(call KPACK_ALIKE,$(1))),\
   valid: $(KPACK_NAMES); $(KPACK_OF_NVIDIA); native$(KPACK_COMMA) this machine's; wide$(KPACK_COMMA) for every processor))
@@ -527,9 +534,11 @@ $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(KPACK_NVCC) $(KPACK_NVCCFLAGS)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/ptx,$(if $(filter compute_%,$(KPACK_NV_ARCHS)),$(KPACK_PTX_STAMP))))
 
 # $(call KPACK_NVIDIA_RULE,TARGET,MODULE): a rule for a cubin, or for PTX
+KPACK_CUBIN_COMMAND = $$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) $$(call KPACK_NVCC_TARGET,$(1))
+KPACK_PTX_COMMAND = $$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) $$(call KPACK_CUDA_TARGET,$(1:compute_%=%))
 KPACK_NVIDIA_RULE = $(if $(filter sm_%,$(1)),\
-  $(call KPACK_NVIDIA_RULE_OF,$(1),$(2),nvcc,NVCC ,$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) $$(call KPACK_NVCC_TARGET,$(1))),\
-  $(call KPACK_NVIDIA_RULE_OF,$(1),$(2),ptx,CUDA ,$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) $$(call KPACK_CUDA_TARGET,$(1:compute_%=%))))
+  $(call KPACK_NVIDIA_RULE_OF,$(1),$(2),nvcc,NVCC ,$(KPACK_CUBIN_COMMAND)),\
+  $(call KPACK_NVIDIA_RULE_OF,$(1),$(2),ptx,CUDA ,$(KPACK_PTX_COMMAND)))
 # $(call KPACK_NVIDIA_RULE_OF,TARGET,MODULE,STAMP,WORD,COMMAND)
 define KPACK_NVIDIA_RULE_OF
 $(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(3) $(call KPACK_FLAGS_STAMP,$(2))
@@ -540,8 +549,10 @@ $(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(
 	  { $(call KPACK_NVIDIA_FAILED,$(1)); exit 1; }; cat $$@.said >&2; rm $$@.said
 endef
 # HIP's headers make dozens of errors there: the first will do, with a hint.
+KPACK_HIP_HEADERS_SAID = $$<: HIP's headers are for AMD's GPUs and do not compile for $(1). \
+  Include kpack's <device.h> in their place, which serves both
 KPACK_NVIDIA_FAILED = if grep -q '[ /<"]hip/[a-z0-9_]*[.]h' $$@.said; then grep -m 1 'error' $$@.said; \
-  echo "$$<: HIP's headers are for AMD's GPUs and do not compile for $(1). Include kpack's <device.h> in their place, which serves both"; \
+  echo "$(KPACK_HIP_HEADERS_SAID)"; \
   else cat $$@.said; fi >&2; rm $$@.said
 endif
 
@@ -569,8 +580,11 @@ KPACK_IR_FLAGS = $(if $(KPACK_AMD_ARCHS),$(KPACK_IR_FLAGS_AMD),$(KPACK_IR_FLAGS_
   -w -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes
 # The end of NVIDIA's command. If the command fails, there is no IR, and a note
 # says why.
+KPACK_NO_IR_SAID = kpack: module $(1) has no typed launchers and names no arguments, because \
+  $(notdir $(KPACK_DEVICE_CXX)) does not compile it for $(KPACK_FIRST_ARCH): \
+  $$(grep -m 1 error: '$(@:.made=.said)')
 KPACK_IR_OTHERWISE = 2>'$(@:.made=.said)' || { rm -f '$(@:.made=.ll)'; \
-  echo "kpack: module $(1) has no typed launchers and names no arguments, because $(notdir $(KPACK_DEVICE_CXX)) does not compile it for $(KPACK_FIRST_ARCH): $$(grep -m 1 error: '$(@:.made=.said)')"; }; \
+  echo "$(KPACK_NO_IR_SAID)"; }; \
   rm -f '$(@:.made=.said)'
 KPACK_IR_COMPILER = $(if $(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
 # $(call KPACK_IR,MODULE) writes the IR beside the rule's target.
@@ -595,6 +609,9 @@ KPACK_OBJECT_ARGUMENTS = $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK
   $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)')
 KPACK_NAME_ARGUMENTS := $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')
 
+KPACK_NO_KERNELS_SAID = kpack: module $(1) has no kernels: its source exports no __global__ function. \
+  A template is exported for the types that the source instantiates it for
+
 # $(call KPACK_MODULE_RULES,MODULE)
 define KPACK_MODULE_RULES
 $(KPACK_B)/gen/$(1).made: $(call KPACK_MADE_FROM,$(1)) $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
@@ -605,7 +622,7 @@ $(KPACK_B)/gen/$(1).made: $(call KPACK_MADE_FROM,$(1)) $(call KPACK_UNLESS_THERE
 	  $(if $(call KPACK_IR_OF,$(1)),$$(KPACK_IR_ARGUMENT)) $(KPACK_NAME_ARGUMENTS)
 	@rm -f '$$(@:.made=.ll)'; touch '$$@'
 	$(if $(call KPACK_CSV_OF,$(1)),,@[ -s '$$(@:.made=.kernels)' ] || \
-	  echo "kpack: module $(1) has no kernels: its source exports no __global__ function. A template is exported for the types that the source instantiates it for")
+	  echo "$(KPACK_NO_KERNELS_SAID)")
 $(call KPACK_ESC,$(call KPACK_MADE_OF,$(1))): $(KPACK_B)/gen/$(1).made ;
 endef
 
@@ -791,7 +808,11 @@ kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER) $(PACK_LAUNCHERS)
 # this file makes the pack; so does a makefile that has no target and nothing but
 # settings behind its include of this file.
 KPACK_MAKEFILES := $(filter-out $(KPACK_DEVICE_MK) %/kinds.mk %.d,$(MAKEFILE_LIST))
-KPACK_ENDS_HERE = $(shell awk '/^-?include .*kpack/ {ends = 1; next} !/^[ \t]*(\#|$$)|^[A-Za-z0-9_]+ *[:+?]?=|^(if|else|endif)/ {ends = 0} END {print ends ? "ends" : ""}' \
+KPACK_ENDS_AWK = /^-?include .*kpack/ {ends = 1; next} \
+  !/^[ \t]*(\#|$$)|^[A-Za-z0-9_]+ *[:+?]?=|^(if|else|endif)/ {ends = 0} \
+  END {print ends ? "ends" : ""}
+KPACK_ENDS_HERE = $(shell awk '$(KPACK_ENDS_AWK)' \
   $(call KPACK_QUOTE,$(firstword $(MAKEFILE_LIST))))
-.DEFAULT_GOAL := $(if $(or $(filter 1,$(words $(KPACK_MAKEFILES))),$(if $(KPACK_GOAL),,$(KPACK_ENDS_HERE))),kpack-pack,$(KPACK_GOAL))
+KPACK_ALONE = $(filter 1,$(words $(KPACK_MAKEFILES)))
+.DEFAULT_GOAL := $(if $(or $(KPACK_ALONE),$(if $(KPACK_GOAL),,$(KPACK_ENDS_HERE))),kpack-pack,$(KPACK_GOAL))
 endif

@@ -21,7 +21,8 @@ $(B)/report/%.json: $(B)/hsaco/%.hsaco $(REPORT_TOOL)
 	@$(REPORT_TOOL) $(*F) '$<' >'$@'
 
 $(REPORT): $(call KPACK_ESC,$(report_json)) $(wildcard gen/report/page.html gen/report/make-page) $(BOUNDS) KPACK_FORCE
-	@BOUNDS='$(BOUNDS)' gen/report/make-page $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call KPACK_QUOTE,$(KPACK_DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
+	@BOUNDS='$(BOUNDS)' gen/report/make-page $(REPORT_TOOL) gen/report/page.html '$(PACK)' \
+	  $(call KPACK_QUOTE,$(KPACK_DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
 	@echo "  PAGE  $@"
 
 report: $(REPORT) ## write build/report.html: sizes, registers, instructions (BASE=DIR compares)

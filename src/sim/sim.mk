@@ -26,7 +26,8 @@ SIM_CFLAGS = -std=gnu11 -O3 -march=$(SIM_MARCH) -ffp-contract=off -fno-math-errn
 # Asked once, when a file is to be compiled.
 SIM_LLVM = $(eval SIM_LLVM := $$(shell $(LLVM_CONFIG) --includedir 2>/dev/null))$(SIM_LLVM)
 SIM_LLVM_CFLAGS = -isystem $(SIM_LLVM)
-SIM_LLVM_CHECK = $(if $(SIM_LLVM),,@echo "kpack: $(LLVM_CONFIG) is no program: run 'make deps sim' (Debian), or install LLVM 19 or later, or give LLVM_CONFIG=." >&2; exit 1)
+SIM_LLVM_CHECK = $(if $(SIM_LLVM),,@echo "kpack: $(LLVM_CONFIG) is no program: \
+  run 'make deps sim' (Debian), or install LLVM 19 or later, or give LLVM_CONFIG=." >&2; exit 1)
 SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lmsgpackc -lzstd -lz \
   -lm -ldl -pthread
 
@@ -61,9 +62,11 @@ $(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
 
 # Symbol versions: each is named after the release that added a function, and has
 # the one before it as its parent. Rows of a release stand together.
+versioned_rows := s/^[A-Z]*(\([a-z]*\)_\([0-9]*\)_\([0-9]*\), \(\w*\),.*/\1_\2.\3 \4/p
+other_rows     := s/^[A-Z]*(\(hip_profiler_ext\|kpk_sim\), \(\w*\),.*/\1 \2/p
 $(SIM_MAP): src/sim/hip/functions.def
 	@mkdir -p $(@D)
-	@sed -n 's/^[A-Z]*(\([a-z]*\)_\([0-9]*\)_\([0-9]*\), \(\w*\),.*/\1_\2.\3 \4/p; s/^[A-Z]*(\(hip_profiler_ext\|kpk_sim\), \(\w*\),.*/\1 \2/p' $< | \
+	@sed -n '$(versioned_rows); $(other_rows)' $< | \
 	  awk '$$1 != node { if (node) print "}" parent ";"; if (node) parent = " " node; \
 	         node = $$1; print node " {\nglobal:" } \
 	       { print "    " $$2 ";" } \

@@ -42,18 +42,18 @@ unsigned number_behind(const struct subject *s, const char *part,
 /* The numbers of the first _MxN or _MxNxK of the name; how many there are. */
 unsigned sizes_of(const struct subject *s, unsigned *sizes, unsigned most);
 
-/* ---- memory; forget() frees every block ---- */
+/* ---- memory; aiter_forget() frees every block ---- */
 
-void *host(size_t nbytes); /* zeros */
+void *aiter_host(size_t nbytes); /* zeros */
 /* Device memory of exactly nbytes: an access beyond faults. */
-void *device(struct subject *s, const void *from, size_t nbytes);
-void *device_filled(struct subject *s, uint8_t byte, size_t nbytes);
-void fetch(struct subject *s, void *to, const void *from, size_t nbytes);
-void forget(struct subject *s);
+void *aiter_device(struct subject *s, const void *from, size_t nbytes);
+void *aiter_device_filled(struct subject *s, uint8_t byte, size_t nbytes);
+void aiter_fetch(struct subject *s, void *to, const void *from, size_t nbytes);
+void aiter_forget(struct subject *s);
 
 /* Values in slots of 16 bytes. False, with wrong(), if it failed. */
-bool launch(struct subject *s, uint32_t x, uint32_t y, uint32_t z,
-            uint32_t block, const kpk_value *values, size_t n);
+bool aiter_launch(struct subject *s, uint32_t x, uint32_t y, uint32_t z,
+                  uint32_t block, const kpk_value *values, size_t n);
 
 /* ---- numbers ---- */
 

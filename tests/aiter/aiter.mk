@@ -17,10 +17,12 @@ $(AITER_SAMPLE).bin: $(AITER_OBJECTS) $(ASM_LIB)
 $(AITER_SAMPLE): $(AITER_SAMPLE).bin $(SIM_LIB) $(SIM_LINKS) $(SCAN_TOOL)
 	@printf '#!/bin/sh\n%s %s &&\nLD_LIBRARY_PATH=%s exec %s "$$@"\n' $(SCAN_TOOL) $(ASM_TREE) $(H)/sim $< >$@; chmod +x $@
 
-check-aiter: sim $(SCAN_TOOL) $(AITER_OBJECTS) $(LIB_OBJECTS) $(B)/kpack-gen ## run AMD's prebuilt kernels of AITER on simulated GPUs, against plain C
+check-aiter: ## run AMD's prebuilt kernels of AITER on simulated GPUs, against plain C
+check-aiter: sim $(SCAN_TOOL) $(AITER_OBJECTS) $(LIB_OBJECTS) $(B)/kpack-gen
 	@tests/aiter/tree '$(AITER)' $(AITER_B)/tree
 	@$(SCAN_TOOL) $(AITER_B)/tree
 	@$(pack_make) PACK=aiter IMPORT=$(AITER_B)/tree B=$(AITER_B) lib
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -Wl,--defsym=aiter_pack=kpk_aiter -o $(AITER_B)/test_aiter $(AITER_OBJECTS) $(AITER_B)/libkpack.a -lm -ldl -pthread
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -Wl,--defsym=aiter_pack=kpk_aiter -o $(AITER_B)/test_aiter \
+	  $(AITER_OBJECTS) $(AITER_B)/libkpack.a -lm -ldl -pthread
 	@LD_LIBRARY_PATH=$(H)/sim $(AITER_B)/test_aiter $(AITER_FLAGS)
 .PHONY: check-aiter

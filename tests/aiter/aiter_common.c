@@ -81,7 +81,7 @@ enum { MAX_KEPT = 256 };
 static void *kept_host[MAX_KEPT], *kept_device[MAX_KEPT];
 static unsigned nhost, ndevice;
 
-void *host(size_t nbytes)
+void *aiter_host(size_t nbytes)
 {
     if (nhost == MAX_KEPT)
         left_out("no memory");
@@ -91,7 +91,7 @@ void *host(size_t nbytes)
     return kept_host[nhost++];
 }
 
-void *device(struct subject *s, const void *from, size_t nbytes)
+void *aiter_device(struct subject *s, const void *from, size_t nbytes)
 {
     void *p = NULL;
 
@@ -104,20 +104,20 @@ void *device(struct subject *s, const void *from, size_t nbytes)
     return p;
 }
 
-void *device_filled(struct subject *s, uint8_t byte, size_t nbytes)
+void *aiter_device_filled(struct subject *s, uint8_t byte, size_t nbytes)
 {
-    void *p = device(s, NULL, nbytes);
+    void *p = aiter_device(s, NULL, nbytes);
 
     check(kpk_fill(s->inst, p, byte, nbytes));
     return p;
 }
 
-void fetch(struct subject *s, void *to, const void *from, size_t nbytes)
+void aiter_fetch(struct subject *s, void *to, const void *from, size_t nbytes)
 {
     check(kpk_copy_from(s->inst, to, from, nbytes));
 }
 
-void forget(struct subject *s)
+void aiter_forget(struct subject *s)
 {
     while (nhost)
         free(kept_host[--nhost]);
@@ -125,8 +125,8 @@ void forget(struct subject *s)
         check(kpk_free(s->inst, kept_device[--ndevice]));
 }
 
-bool launch(struct subject *s, uint32_t x, uint32_t y, uint32_t z,
-            uint32_t block, const kpk_value *values, size_t n)
+bool aiter_launch(struct subject *s, uint32_t x, uint32_t y, uint32_t z,
+                  uint32_t block, const kpk_value *values, size_t n)
 {
     const kpk_shape shape = {{x, y, z}, {block, 1, 1}, 0};
     unsigned char buffer[1024] = {0};
@@ -279,7 +279,7 @@ double normal(void)
 
 void *random_values(enum type t, size_t n, double deviation)
 {
-    void *array = host(n * type_nbytes(t));
+    void *array = aiter_host(n * type_nbytes(t));
 
     for (size_t i = 0; i < n; i++)
         put(t, array, i, deviation * normal());

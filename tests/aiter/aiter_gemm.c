@@ -41,14 +41,14 @@ static void run_case(struct subject *s, unsigned tile_m, unsigned tile_n,
     uint16_t *a = random_values(BF16, (size_t)c->m * c->k, 1);
     uint16_t *b = random_values(BF16, (size_t)n * c->k, 1);
     uint16_t *bias = random_values(BF16, n, 3);
-    uint16_t *stored = host(2 * (size_t)n * c->k);
-    void *got = host(nout * width);
+    uint16_t *stored = aiter_host(2 * (size_t)n * c->k);
+    void *got = aiter_host(nout * width);
     /* Splits are added up in memory, which the counters' way clears itself. */
-    void *d =
-        device_filled(s, c->splits > 1 && !clean ? 0 : 0xff, nout * width);
+    void *d = aiter_device_filled(s, c->splits > 1 && !clean ? 0 : 0xff,
+                                  nout * width);
     const size_t ncounters = (size_t)ntiles_m * ((n + 63) / 64);
-    uint32_t *counters = host(4 * ncounters);
-    void *on_device = device(s, counters, 4 * ncounters);
+    uint32_t *counters = aiter_host(4 * ncounters);
+    void *on_device = aiter_device(s, counters, 4 * ncounters);
     double most = 0;
 
     if (has(s, "shuffle"))
@@ -59,8 +59,8 @@ static void run_case(struct subject *s, unsigned tile_m, unsigned tile_n,
         const kpk_value values[] = {
             kpk_ptr(d),
             kpk_ptr(NULL),
-            kpk_ptr(device(s, a, 2 * (size_t)c->m * c->k)),
-            kpk_ptr(device(s, stored, 2 * (size_t)n * c->k)),
+            kpk_ptr(aiter_device(s, a, 2 * (size_t)c->m * c->k)),
+            kpk_ptr(aiter_device(s, stored, 2 * (size_t)n * c->k)),
             kpk_f32(1),
             kpk_f32(0),
             kpk_u32(old ? (uint32_t)(n * width) : 0),
@@ -76,14 +76,14 @@ static void run_case(struct subject *s, unsigned tile_m, unsigned tile_n,
             kpk_u32(c->k),
             kpk_u32(c->splits),
             kpk_u32(c->out_bf16),
-            kpk_ptr(c->bias ? device(s, bias, 2ul * n) : NULL),
+            kpk_ptr(c->bias ? aiter_device(s, bias, 2ul * n) : NULL),
             kpk_u32(c->bias),
             kpk_ptr(c->splits > 1 && clean ? on_device : NULL)};
 
-        launch(s, c->ntiles, ntiles_m, c->splits, 256, values,
-               sizeof(values) / sizeof(values[0]));
+        aiter_launch(s, c->ntiles, ntiles_m, c->splits, 256, values,
+                     sizeof(values) / sizeof(values[0]));
     }
-    fetch(s, got, d, nout * width);
+    aiter_fetch(s, got, d, nout * width);
     for (unsigned i = 0; i < c->m; i++)
         for (unsigned j = 0; j < n; j++) {
             double want = c->bias ? get(BF16, bias, j) : 0, size = fabs(want);
@@ -108,7 +108,7 @@ static void run_case(struct subject *s, unsigned tile_m, unsigned tile_n,
                       c->m, n, c->k, c->splits, i, j,
                       get(out, got, (size_t)i * n + j), want);
         }
-    forget(s);
+    aiter_forget(s);
 }
 
 void run_bf16gemm(struct subject *s)

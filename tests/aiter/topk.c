@@ -14,23 +14,24 @@ static void run_case(struct subject *s, enum type type, unsigned subm,
 {
     const size_t nout = (size_t)ntokens * stride;
     void *logits = random_values(type, (size_t)ntokens * nexperts, 2);
-    unsigned char *ids = host(nout), *weights = host(nout);
-    void *out_ids = device_filled(s, 0xee, nout);
-    void *out_weights = device_filled(s, 0xee, nout);
-    double *e = host(sizeof(*e) * nexperts);
+    unsigned char *ids = aiter_host(nout), *weights = aiter_host(nout);
+    void *out_ids = aiter_device_filled(s, 0xee, nout);
+    void *out_weights = aiter_device_filled(s, 0xee, nout);
+    double *e = aiter_host(sizeof(*e) * nexperts);
     const kpk_value values[] = {
         kpk_ptr(out_ids),
         kpk_ptr(out_weights),
-        kpk_ptr(device(s, logits, ntokens * nexperts * type_nbytes(type))),
+        kpk_ptr(
+            aiter_device(s, logits, ntokens * nexperts * type_nbytes(type))),
         kpk_u32(ntokens),
         kpk_u32(nexperts),
         kpk_u32(k),
         kpk_u32(renormalizes),
         kpk_u32(stride)};
 
-    launch(s, (ntokens + subm - 1) / subm, 1, 1, 256, values, 8);
-    fetch(s, ids, out_ids, nout);
-    fetch(s, weights, out_weights, nout);
+    aiter_launch(s, (ntokens + subm - 1) / subm, 1, 1, 256, values, 8);
+    aiter_fetch(s, ids, out_ids, nout);
+    aiter_fetch(s, weights, out_weights, nout);
     for (unsigned t = 0; t < ntokens; t++) {
         double sum = 0, chosen = 0;
 
@@ -63,7 +64,7 @@ static void run_case(struct subject *s, enum type type, unsigned subm,
             e[most] = -1;
         }
     }
-    forget(s);
+    aiter_forget(s);
 }
 
 void run_topksoftmax(struct subject *s)

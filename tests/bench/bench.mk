@@ -14,7 +14,8 @@ BENCH      ?= *
 PEER       ?=
 SHAPES     := tests/bench/gpu/shapes.csv
 PLAIN_CUBINS := $(patsubst tests/bench/gpu/%.hip,$(B)/hsaco/$(BENCH_ARCH)/%.cubin,$(wildcard tests/bench/gpu/*.hip))
-bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(PLAIN_CUBINS) ## time the kernels on an NVIDIA GPU (BENCH='GLOB', PEER=FOLDERS)
+bench-gpu: ## time the kernels on an NVIDIA GPU (BENCH='GLOB', PEER=FOLDERS)
+bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(PLAIN_CUBINS)
 	@$(GPU_BENCH) shapes '$(BENCH)' $(SHAPES) $(B)/hsaco/$(BENCH_ARCH) $(PEER)
 	@$(GPU_BENCH) large '$(BENCH)' $(B)/hsaco/$(BENCH_ARCH)
 
@@ -28,15 +29,18 @@ PEER_LIB := $(H)/bench/peer.so
 $(PEER_LIB): tests/bench/peer/peer_library.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(CFLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
-bench-peer: $(PEER_LIB) ## time products and convolutions beside torch's on an NVIDIA GPU (PEER_PYTHON=PYTHON with torch, BENCH='gemm conv')
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(CFLAGS) \
+	  -Iinclude -I$(B)/include -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+bench-peer: ## time products and convolutions beside torch's on an NVIDIA GPU (PEER_PYTHON=PYTHON with torch, BENCH='gemm conv')
+bench-peer: $(PEER_LIB)
 	@$(PEER_PYTHON) -B tests/bench/peer/peer.py $(PEER_LIB) $(filter gemm conv,$(BENCH))
 .PHONY: bench-peer
 
 # Experts, random numbers, fused steps and long sorts, by their cubins. PEER is a folder of
 # candle's: steps.py says which.
 STEPS := moe random fused sort
-bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random numbers, fused steps and long sorts beside candle's and torch's (PEER=FOLDER, PEER_PYTHON=PYTHON with torch)
+bench-steps: ## time experts, random numbers, fused steps and long sorts beside others' (PEER=FOLDER, PEER_PYTHON=PYTHON)
+bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin)
 	@$(PEER_PYTHON) -B tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
 .PHONY: bench-steps
 
@@ -49,7 +53,8 @@ $(COMM_BENCH): $(H)/obj/tests/bench/comm/bench_comm.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 $(H)/obj/tests/bench/comm/bench_comm.o: $(PACK_HEADER) $(KPACK_HOST_COPIES)
-bench-comm: $(COMM_BENCH) ## time sums over GPUs beside NCCL's and torch's (GPUS=N, PEER_PYTHON=PYTHON with torch; TRY='GLOB': kernels in many shapes)
+bench-comm: ## time sums over GPUs beside NCCL's and torch's (GPUS=N, PEER_PYTHON=PYTHON; TRY='GLOB': kernels in many shapes)
+bench-comm: $(COMM_BENCH)
 	@$(COMM_BENCH) $(GPUS) $(if $(TRY),try '$(TRY)')
 	$(if $(TRY),,@$(PEER_PYTHON) -B tests/bench/comm/peers.py $(GPUS))
 .PHONY: bench-comm
@@ -67,7 +72,8 @@ $(B)/bench/sim-%.hsaco: tests/bench/sim/kernels.hip $(B)/stamp/device $$(call KP
 	@$(KPACK_DEVICE_CXX) $(KPACK_HIPFLAGS) $(KPACK_DEVICE_FLAGS) --offload-arch=$* \
 	  -mcode-object-version=$(call KPACK_COV,$*) $(call KPACK_TARGET_FLAGS,$*) -o $@ $<
 
-bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_ARCHS:%=$(B)/hsaco/%/binary.hsaco) ## time the simulated GPU
+bench-sim: ## time the simulated GPU
+bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_ARCHS:%=$(B)/hsaco/%/binary.hsaco)
 	@for a in $(SIM_BENCH_ARCHS); do \
 	  KPK_SIM_DEVICES=$$a $(SIM_BENCH) $(B)/bench/sim-$$a.hsaco $(B)/hsaco/$$a/binary.hsaco || exit 1; done
 
@@ -92,11 +98,13 @@ $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gp
   $(addprefix $(H)/obj/src/sim/base/,time_bounds.o cards.o processor.o) $(H)/libkpack.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -Isrc -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -Isrc -I$(B)/include \
+	  -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 INTO          ?=
 BOUNDS_RESULT = $(or $(INTO),tests/bench/results/bounds.csv)
 run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'
-bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results/bounds.csv (INTO=FILE: that file; BENCH='GLOB': prints some kernels' only, or with INTO replaces them)
+bench-bounds: ## write lower bounds of kernels' times on real cards, to bounds.csv or INTO=FILE (BENCH='GLOB': prints some kernels')
+bench-bounds: $(BOUNDS_BENCH) sim
 ifeq ($(BENCH),*)
 	@{ tests/bench/sim/bounds-notes && $(run_bounds); } >'$(BOUNDS_RESULT).new' || { rm '$(BOUNDS_RESULT).new'; exit 1; }
 	@mv '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT)'
@@ -135,7 +143,8 @@ bench-size: hsaco ## measure sizes and times of plain and compressed packs (need
 # Three modules in AMD's archives beside a program, and inside it. READER is a
 # librocm_kpack.so, to be timed too.
 READER ?=
-bench-archive: sim $(H)/test/import/make_kpak ## time first launches with code objects in AMD's archives and in a pack (READER=librocm_kpack.so)
+bench-archive: ## time first launches with code objects in AMD's archives and in a pack (READER=librocm_kpack.so)
+bench-archive: sim $(H)/test/import/make_kpak
 	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' READER='$(READER)' tests/bench/archive/run-archive $(B) $(H)/test/import/make_kpak
 
 .PHONY: bench-size bench-import bench-archive bench-gpu bench-sim bench-table
@@ -145,7 +154,8 @@ bench-archive: sim $(H)/test/import/make_kpak ## time first launches with code o
 # long a first result takes, from cubins and from PTX alone. The typed launchers
 # come of a code object of AMD's.
 LAUNCH_BENCH := $(H)/test/unit/bench_launch
-$(LAUNCH_BENCH): tests/bench/launch/launch_bench.c $(H)/obj/tests/unit/fake_load.o $(H)/obj/tests/unit/system.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
+$(LAUNCH_BENCH): tests/bench/launch/launch_bench.c \
+    $(H)/obj/tests/unit/fake_load.o $(H)/obj/tests/unit/system.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -Itests/unit -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 
@@ -168,7 +178,8 @@ $(CARD) $(CARD_PTX):
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread
 
 ifeq ($(KPACK_NV_ARCHS),)
-bench-launch: $(LAUNCH_BENCH) ## time kpack's own part of a launch, typed and not (ARCHS with sm_NN: beside the driver's, on the GPU)
+bench-launch: ## time kpack's own part of a launch, typed and not (ARCHS with sm_NN: beside the driver's, on the GPU)
+bench-launch: $(LAUNCH_BENCH)
 	@$(LAUNCH_BENCH)
 else
 bench-launch: $(CARD) $(CARD_PTX)
@@ -196,7 +207,8 @@ $(MODEL_SPEED) $(MODEL_TOKEN) $(MODEL_MAKE):
 $(B)/bench/llama-8b-%.gguf: $(MODEL_MAKE)
 	@mkdir -p $(@D)
 	@$(MODEL_MAKE) llama-8b $* $@
-bench-model: $(MODEL_SPEED) $(BENCH_MODELS) $(if $(GPU)$(KPACK_NV_ARCHS),,sim) ## time models on a GPU (BENCH_MODELS='FILES', PEER_PYTHON=PYTHON with llama-cpp-python)
+bench-model: ## time models on a GPU (BENCH_MODELS='FILES', PEER_PYTHON=PYTHON with llama-cpp-python)
+bench-model: $(MODEL_SPEED) $(BENCH_MODELS) $(if $(GPU)$(KPACK_NV_ARCHS),,sim)
 	@$(if $(KPACK_NV_ARCHS),,$(ON_GPU)) tests/bench/model/run-model $(MODEL_SPEED) '$(PEER_PYTHON)' $(BENCH_MODELS)
 .PHONY: bench-model
 

@@ -13,6 +13,8 @@ candle-kit: $(B)/libkpack.a ## candle's tests for a machine without a compiler: 
 	@tests/candle/kit.py $(B)
 
 CANDLE_TEXTS ?= 1## texts that make check-candle-llama reads
-check-candle-llama: $(CANDLE_READY) ## run a model of make model-data by candle on kpack (CANDLE_DEVICES=, CANDLE_BACKEND=, CANDLE_TEXTS=)
-	@tests/candle/$(if $(filter kpack,$(CANDLE_BACKEND)),upstream/)llama.py $(B) $(MODEL_DATA)/SmolLM2-135M-Instruct.Q4_1.gguf tests/model/data/smollm2.tokens $(CANDLE_TEXTS) $(CANDLE_DEVICES)
+check-candle-llama: ## run a model of make model-data by candle on kpack (CANDLE_DEVICES=, CANDLE_BACKEND=, CANDLE_TEXTS=)
+check-candle-llama: $(CANDLE_READY)
+	@tests/candle/$(if $(filter kpack,$(CANDLE_BACKEND)),upstream/)llama.py $(B) \
+	  $(MODEL_DATA)/SmolLM2-135M-Instruct.Q4_1.gguf tests/model/data/smollm2.tokens $(CANDLE_TEXTS) $(CANDLE_DEVICES)
 .PHONY: candle-kit check-candle check-candle-llama

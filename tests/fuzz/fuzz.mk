@@ -32,8 +32,11 @@ FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fu
 FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
 FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) \
-  $(filter-out src/os_$(OTHER_OS).c,$(wildcard src/*.c)) $(addprefix src/cmd/,archive.c json.c libzstd.c objfile.c os_posix.c scan.c search.c xmalloc.c) tests/unit/fake_hip.c tests/unit/fake_load.c tests/unit/system.c \
-  $(addprefix src/model/,error_text.c gguf.c arch.c heap.c pretoken.c specials.c tokenizer.c vocabulary.c) tests/import/made_code_object.c tests/fuzz/mutate.c)
+  $(filter-out src/os_$(OTHER_OS).c,$(wildcard src/*.c)) \
+  $(addprefix src/cmd/,archive.c json.c libzstd.c objfile.c os_posix.c scan.c search.c xmalloc.c) \
+  tests/unit/fake_hip.c tests/unit/fake_load.c tests/unit/system.c \
+  $(addprefix src/model/,error_text.c gguf.c arch.c heap.c pretoken.c specials.c tokenizer.c vocabulary.c) \
+  tests/import/made_code_object.c tests/fuzz/mutate.c)
 
 # A stamp ends at a comma.
 $(eval $(call KPACK_STAMP,$(B)/stamp/fuzz,$(subst $(KPACK_COMMA), ,$(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_COVERAGE))))
@@ -51,7 +54,8 @@ $(FUZZ_BINS): $(B)/fuzz/bin/%: $(B)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS)
 
 $(B)/fuzz/seeds: $(H)/test/fuzz/make_seeds
 	@rm -rf $@ && mkdir -p $@ && $< $@
-$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen/write/blob.o $(H)/obj/src/base/sha256.o $(MODEL_MADE)
+$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) \
+    $(H)/obj/gen/write/blob.o $(H)/obj/src/base/sha256.o $(MODEL_MADE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lm -lz -lzstd
 
@@ -74,7 +78,8 @@ fuzz: $(FUZZ_BINS) $(B)/fuzz/seeds $(B)/fuzz/stored ## fuzz each reader for FUZZ
 	  grep -E 'stat::number_of_executed_units|ERROR|SUMMARY' $(B)/fuzz/$$n/log; done; \
 	  [ -z "$$failed" ] || { echo "fuzz: failed:$$failed; see $(B)/fuzz/NAME/log"; exit 1; }
 
-fuzz-seeds: $(FUZZ_BINS) $(B)/fuzz/seeds $(B)/fuzz/stored ## add inputs that `make fuzz` found, and that reach new edges, to the seeds
+fuzz-seeds: ## add inputs that `make fuzz` found, and that reach new edges, to the seeds
+fuzz-seeds: $(FUZZ_BINS) $(B)/fuzz/seeds $(B)/fuzz/stored
 	@for n in $(FUZZ_NAMES); do [ ! -d $(B)/fuzz/$$n/corpus ] || \
 	  ASAN_OPTIONS=$(FUZZ_ASAN) tests/fuzz/add_seeds $(B)/fuzz/bin/$$n $(B)/fuzz/$$n/corpus tests/fuzz/seeds/$$n.tar.zst \
 	    $(B)/fuzz/stored/$$n $(B)/fuzz/seeds/$$n tests/fuzz/regressions/$$n || exit 1; done

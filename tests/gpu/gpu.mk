@@ -44,7 +44,8 @@ $(H)/ptx/libkpack.a: $(H)/libkpack.a $(H)/kpack
 $(H)/ptx/ways/libkpack.a: $(WAYS_LIB) $(H)/kpack
 	$(call GPU_KEEP,$(GPU_PTX) $(WAYS_AMD_ARCHS))
 PTX_TESTS := $(KERNEL_TESTS:$(H)/test/kernels/%=$(H)/test/ptx/%) $(addprefix $(H)/test/ptx/,metadata $(if $(DEMO_TEST),demo) ways)
-$(foreach t,$(KERNEL_TESTS:$(H)/test/kernels/%=%),$(eval $(call GPU_LINK,$(H)/test/ptx/$(t),$(call kernel_test,$(t)) $(HARNESS),$(H)/ptx/libkpack.a)))
+$(foreach t,$(KERNEL_TESTS:$(H)/test/kernels/%=%),\
+  $(eval $(call GPU_LINK,$(H)/test/ptx/$(t),$(call kernel_test,$(t)) $(HARNESS),$(H)/ptx/libkpack.a)))
 $(eval $(call GPU_LINK,$(H)/test/ptx/metadata,$(H)/obj/tests/gpu/metadata.o,$(H)/ptx/libkpack.a))
 $(eval $(call GPU_LINK,$(H)/test/ptx/demo,$(DEMO_SOURCES:%.c=$(H)/obj/%.o),$(H)/ptx/libkpack.a))
 $(H)/test/ptx/ways: $(WAYS_OBJECTS) $(H)/ptx/ways/libkpack.a $(SIM_LIB) $(SIM_LINKS)
@@ -60,6 +61,8 @@ $(BESIDE): $(H)/test/gpu/beside-%-first: tests/gpu/beside.py $(H)/test/gpu/besid
 	@printf '#!/bin/sh\nexec %s $< $(H)/test/gpu/beside.so $*\n' '$(PEER_PYTHON)' >$@; chmod +x $@
 
 # HIP is the simulated one, and of the programs that link it alone.
-check-gpu: $(GPU_TESTS) $(BESIDE) $(if $(GPU_PTX),$(PTX_TESTS)) sim ## test the kernels on an NVIDIA GPU (ARCHS with sm_NN or compute_NN)
-	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_HIP_LIBRARY=/nowhere JOBS=1) $(GPU_TESTS) $(BESIDE) $(if $(GPU_PTX),$(PTX_TESTS))
+check-gpu: ## test the kernels on an NVIDIA GPU (ARCHS with sm_NN or compute_NN)
+check-gpu: $(GPU_TESTS) $(BESIDE) $(if $(GPU_PTX),$(PTX_TESTS)) sim
+	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_HIP_LIBRARY=/nowhere JOBS=1) \
+	  $(GPU_TESTS) $(BESIDE) $(if $(GPU_PTX),$(PTX_TESTS))
 .PHONY: check-gpu

@@ -380,6 +380,119 @@ struct answer {
     double lse, lse_off;
 };
 
+/* A query's head over n keys. Of its keys: x, scores, -INFINITY for a key that
+ * it does not see; top, the largest score; off, the most that one is off. */
+struct question {
+    uint32_t b, row, head, h_k, n;
+    double *x, top, off;
+};
+
+/* A score behind its mask or ALiBi; *o: how far it is off. */
+static double biased(const struct run *r, const struct question *ask,
+                     uint32_t key, double score, double *o)
+{
+    const struct problem *p = r->p;
+    const double eps = (double)kt_eps(KT_F32);
+    const double slope = p->alibi ? r->slopes[ask->b * p->h + ask->head] : 1;
+
+    if (p->mask) {
+        const double by = slope * (double)kt_get(KT_F16, r->mask,
+                                                 mask_at(r, ask->b, ask->row,
+                                                         ask->head, key));
+
+        score += by;
+        *o += 2 * eps * fabs(by) + 2 * eps * fabs(score);
+    } else if (p->alibi) {
+        const int64_t position = (int64_t)ask->row + ask->n - p->nq[ask->b];
+        const double by = slope * fabs((double)(position - key));
+
+        score -= by;
+        *o += 2 * eps * by + 2 * eps * fabs(score);
+    }
+    return score;
+}
+
+static void score_keys(const struct run *r, enum kt_type kept,
+                       struct question *ask)
+{
+    const struct problem *p = r->p;
+    const enum kt_type type = r->row->a;
+    const int64_t position = (int64_t)ask->row + ask->n - p->nq[ask->b];
+    const double eps = (double)kt_eps(KT_F32);
+    double q[MOST_D];
+
+    ask->top = -INFINITY;
+    ask->off = 0;
+    for (uint32_t e = 0; e < p->d; e++)
+        q[e] = (double)kt_get(type, r->data[0],
+                              q_at(r, &r->q, ask->b, ask->row, ask->head, e));
+    for (uint32_t key = 0; key < ask->n; key++) {
+        double v = 0, abs = 0, o;
+
+        ask->x[key] = -INFINITY;
+        if (!sees(p, ask->b, position, key))
+            continue;
+        for (uint32_t e = 0; e < p->d; e++) {
+            const double product =
+                q[e] * cached(r->kind->cache, kept, r->data[1],
+                              k_at(r, &r->k, ask->b, key, ask->h_k, e));
+
+            v += product, abs += fabs(product);
+        }
+        v *= (double)p->scale, abs *= fabs((double)p->scale);
+        o = (p->d + 8) * eps * abs + 2 * eps * fabs(v);
+        if (p->softcap != 0) {
+            v = (double)p->softcap * tanh(v / (double)p->softcap);
+            o += 4 * eps * fabs((double)p->softcap);
+        }
+        v = biased(r, ask, key, v, &o);
+        if (p->mask && v == -INFINITY)
+            continue;
+        ask->x[key] = v;
+        if (!(v <= ask->top))
+            ask->top = v;
+        if (o > ask->off && isfinite(o))
+            ask->off = o;
+    }
+}
+
+/* Adds up V by the scores, and |V| in out->off; returns the weights' sum. */
+static double add_values(const struct run *r, enum kt_type kept,
+                         const struct question *ask, struct answer *out)
+{
+    double sum = 0;
+
+    for (uint32_t key = 0; key < ask->n; key++) {
+        const double weight =
+            ask->x[key] == -INFINITY ? 0 : exp(ask->x[key] - ask->top);
+
+        sum += weight;
+        if (!(weight > 0) && !isnan(weight))
+            continue;
+        for (uint32_t e = 0; e < width_of_v(r->p); e++) {
+            const double v = cached(r->kind->cache, kept, r->data[2],
+                                    k_at(r, &r->v, ask->b, key, ask->h_k, e));
+
+            out->value[e] += weight * v;
+            out->off[e] += weight * fabs(v);
+        }
+    }
+    return sum;
+}
+
+/* The total with the sink; a sink far above the sum leaves nothing of the sum.
+ */
+static void add_sink(double sink, struct answer *out, double *sum, double *off)
+{
+    const double over = sink - out->lse;
+    const double all =
+        over > 0 ? sink + log1p(exp(-over)) : out->lse + log1p(exp(over));
+
+    *sum /= exp(out->lse - all);
+    *off += 2 * (double)kt_eps(KT_F32) * (fabs(sink) + fabs(out->lse) + 4);
+    out->lse = all;
+}
+
 /*
  * Exponentials are cut off to the kernel's type, and made larger by what that
  * loses on average: 0.65 units of theirs of the sum of p |v| at most. A score's
@@ -395,98 +508,35 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
     const struct problem *p = r->p;
     const enum kt_type type = r->row->a;
     const enum kt_type kept = r->kind->cache ? cached_type(r) : type;
-    const uint32_t h_k = head / (p->h / p->h_k), n = p->nk[b];
-    const int64_t position = (int64_t)row + n - p->nq[b];
     const double eps = (double)kt_eps(KT_F32);
     /* P above its largest that may be lost, for V below 4 */
     const double least =
         type == KT_F16 && strncmp(r->t->target, "gfx90a", 6) == 0 ? 0x1p-20
                                                                   : 0x1p-30;
-    double q[MOST_D], top = -INFINITY, sum = 0, off = 0;
+    struct question ask = {.b = b,
+                           .row = row,
+                           .head = head,
+                           .h_k = head / (p->h / p->h_k),
+                           .n = p->nk[b],
+                           .x = x};
+    double sum, off;
 
-    for (uint32_t e = 0; e < p->d; e++)
-        q[e] =
-            (double)kt_get(type, r->data[0], q_at(r, &r->q, b, row, head, e));
-    for (uint32_t key = 0; key < n; key++) {
-        double v = 0, abs = 0, o;
-
-        x[key] = -INFINITY;
-        if (!sees(p, b, position, key))
-            continue;
-        for (uint32_t e = 0; e < p->d; e++) {
-            const double product =
-                q[e] * cached(r->kind->cache, kept, r->data[1],
-                              k_at(r, &r->k, b, key, h_k, e));
-
-            v += product, abs += fabs(product);
-        }
-        v *= (double)p->scale, abs *= fabs((double)p->scale);
-        o = (p->d + 8) * eps * abs + 2 * eps * fabs(v);
-        if (p->softcap != 0) {
-            v = (double)p->softcap * tanh(v / (double)p->softcap);
-            o += 4 * eps * fabs((double)p->softcap);
-        }
-        if (p->mask) {
-            const double slope = p->alibi ? r->slopes[b * p->h + head] : 1;
-            const double by =
-                slope *
-                (double)kt_get(KT_F16, r->mask, mask_at(r, b, row, head, key));
-
-            v += by;
-            if (v == -INFINITY)
-                continue;
-            o += 2 * eps * fabs(by) + 2 * eps * fabs(v);
-        } else if (p->alibi) {
-            const double slope = r->slopes[b * p->h + head];
-
-            v -= slope * fabs((double)(position - key));
-            o += 2 * eps * slope * fabs((double)(position - key)) +
-                 2 * eps * fabs(v);
-        }
-        x[key] = v;
-        if (!(v <= top))
-            top = v;
-        if (o > off && isfinite(o))
-            off = o;
-    }
+    score_keys(r, kept, &ask);
     for (uint32_t e = 0; e < width_of_v(p); e++)
         out->value[e] = out->off[e] = 0;
     out->lse = p->sinks ? (double)r->sinks[head] : -INFINITY;
     out->lse_off = 2 * eps * fabs(out->lse);
-    if (top == -INFINITY)
+    if (ask.top == -INFINITY)
         return;
-    for (uint32_t key = 0; key < n; key++) {
-        const double weight = x[key] == -INFINITY ? 0 : exp(x[key] - top);
-
-        sum += weight;
-        if (!(weight > 0) && !isnan(weight))
-            continue;
-        for (uint32_t e = 0; e < width_of_v(p); e++) {
-            const double v = cached(r->kind->cache, kept, r->data[2],
-                                    k_at(r, &r->v, b, key, h_k, e));
-
-            out->value[e] += weight * v;
-            out->off[e] += weight * fabs(v);
-        }
-    }
-    off = 2 * off + (n + 8) * eps;
-    out->lse = top + log(sum);
-    if (p->sinks && r->sinks[head] != -INFINITY) {
-        /* the total with the sink; a sink far above the sum leaves nothing of
-         * the sum */
-        const double sink = (double)r->sinks[head];
-        const double over = sink - out->lse;
-        const double all =
-            over > 0 ? sink + log1p(exp(-over)) : out->lse + log1p(exp(over));
-
-        sum /= exp(out->lse - all);
-        off += 2 * eps * (fabs(sink) + fabs(out->lse) + 4);
-        out->lse = all;
-    }
+    sum = add_values(r, kept, &ask, out);
+    off = 2 * ask.off + (ask.n + 8) * eps;
+    out->lse = ask.top + log(sum);
+    if (p->sinks && r->sinks[head] != -INFINITY)
+        add_sink((double)r->sinks[head], out, &sum, &off);
     for (uint32_t e = 0; e < width_of_v(p); e++) {
         out->value[e] /= sum;
-        out->off[e] =
-            out->off[e] / sum * (off + 0.65 * (double)kt_eps(type)) + n * least;
+        out->off[e] = out->off[e] / sum * (off + 0.65 * (double)kt_eps(type)) +
+                      ask.n * least;
         if (!isfinite(out->off[e]))
             out->off[e] = 0;
     }

@@ -326,29 +326,104 @@ static kpk_shape shape_of(struct kt *t, const struct conv_case *c, size_t n)
     return shape;
 }
 
+static bool is_flat(enum kind kind)
+{
+    return kind == CONV1D || kind == CONVT1D;
+}
+
+/* A case's operands and size; an output has oh x ow numbers. */
+struct conv {
+    const struct conv_case *c;
+    enum kind kind;
+    enum kt_type type;
+    size_t oh, ow, total;
+    struct tensor x, w;
+};
+
+/* Output i, out of all inputs that it reads. */
+static struct sums output_of(const struct conv *v, size_t i)
+{
+    const struct conv_case *c = v->c;
+    const bool flat = is_flat(v->kind), transposed = is_transposed(v->kind);
+    const size_t plane = v->oh * v->ow;
+    const size_t n = i / plane / c->o, o = i / plane % c->o;
+    struct sums s = {0, 0, 0};
+
+    for (size_t kh = 0; kh < (flat ? 1 : c->kh); kh++) {
+        const long qh =
+            flat ? 0 : input_of(transposed, c, c->h, i / v->ow % v->oh, kh);
+
+        for (size_t kw = 0; qh >= 0 && kw < c->kw; kw++) {
+            const long qw = input_of(transposed, c, c->w, i % v->ow, kw);
+
+            if (qw < 0)
+                continue;
+            for (size_t ch = 0; ch < c->c; ch++)
+                add_product(&s, &v->x,
+                            flat ? place(&v->x, n, ch, (size_t)qw, 0)
+                                 : place(&v->x, n, ch, (size_t)qh, (size_t)qw),
+                            &v->w,
+                            place(&v->w, transposed ? ch : o,
+                                  transposed ? o : ch, flat ? kw : kh, kw));
+        }
+    }
+    return s;
+}
+
+/* *out: the outputs, on the device. False if the launch failed. */
+static bool launch_conv(struct kt *t, const struct conv *v, void **out)
+{
+    const struct conv_case *c = v->c;
+    const void *info = conv_info(t, &v->x, &v->w);
+    void *dst = *out = kt_device(t, NULL, v->total * kt_size(v->type), 0);
+    const void *x = v->x.device, *w = v->w.device;
+    const kpk_shape shape = shape_of(t, c, v->total);
+    const unsigned grid = shape.grid[0], block = shape.block[0];
+    const size_t shared = shape.shared_nbytes;
+    size_t numel = v->x.layout.numel, h_out = v->oh, w_out = v->ow;
+    size_t stride = c->stride, padding = c->padding, dilation = c->dilation;
+    size_t out_padding = c->out_padding;
+
+    switch (v->kind) {
+    case CONV1D:
+        return KT_LAUNCH(t, grid, block, shared, numel, w_out, stride, padding,
+                         dilation, info, x, w, dst);
+    case CONV2D:
+        return KT_LAUNCH(t, grid, block, shared, numel, w_out, h_out, stride,
+                         padding, dilation, info, x, w, dst);
+    case CONVT1D:
+        return KT_LAUNCH(t, grid, block, shared, numel, w_out, stride, padding,
+                         out_padding, dilation, info, x, w, dst);
+    case CONVT2D:
+        return KT_LAUNCH(t, grid, block, shared, numel, w_out, h_out, stride,
+                         padding, out_padding, dilation, info, x, w, dst);
+    }
+    return false;
+}
+
 static void run_conv_case(struct kt *t, const struct conv_case *c,
                           enum kind kind, enum kt_type type)
 {
-    const bool flat = kind == CONV1D || kind == CONVT1D;
-    const bool transposed = is_transposed(kind);
-    const size_t oh = flat ? 1 : out_size(transposed, c->h, c->kh, c);
-    const size_t ow = out_size(transposed, c->w, c->kw, c);
-    const size_t plane = oh * ow, total = c->b * c->o * plane;
+    const bool flat = is_flat(kind), transposed = is_transposed(kind);
+    struct conv v = {.c = c,
+                     .kind = kind,
+                     .type = type,
+                     .oh = flat ? 1 : out_size(transposed, c->h, c->kh, c),
+                     .ow = out_size(transposed, c->w, c->kw, c)};
+    const size_t total = v.total = c->b * c->o * v.oh * v.ow;
     const size_t xd[4] = {c->b, c->c, flat ? c->w : c->h, c->w};
     const size_t wd[4] = {transposed ? c->c : c->o, transposed ? c->o : c->c,
                           flat ? c->kw : c->kh, c->kw};
 
     if (total == 0 || (c->strange && !kt_is_float(type)) || !kt_turn(t))
         return;
-    struct tensor x = make_tensor(t, type, flat ? 3 : 4, xd, c->x_order,
-                                  c->group_view, c->lead, 1);
-    struct tensor w =
-        make_tensor(t, type, flat ? 3 : 4, wd, c->w_order, false, c->lead, 2);
-
+    v.x = make_tensor(t, type, flat ? 3 : 4, xd, c->x_order, c->group_view,
+                      c->lead, 1);
+    v.w = make_tensor(t, type, flat ? 3 : 4, wd, c->w_order, false, c->lead, 2);
     if (c->strange) {
-        kt_put(type, w.host, 0, INFINITY);
-        kt_put(type, w.host, w.layout.extent - 1, NAN);
-        upload(t, &w);
+        kt_put(type, v.w.host, 0, INFINITY);
+        kt_put(type, v.w.host, v.w.layout.extent - 1, NAN);
+        upload(t, &v.w);
     }
     struct kt_shared *shared =
         kt_shared(t, total * (2 * sizeof(kt_real) + kt_size(type)));
@@ -356,70 +431,22 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
     void *exact = scale + total;
 
     if (!shared->filled) {
-        read_values(t, &x);
-        read_values(t, &w);
+        read_values(t, &v.x);
+        read_values(t, &v.w);
     }
     for (size_t i = 0; i < total && !shared->filled; i++) {
-        const size_t n = i / plane / c->o, o = i / plane % c->o;
-        struct sums s = {0, 0, 0};
+        const struct sums s = output_of(&v, i);
 
-        for (size_t kh = 0; kh < (flat ? 1 : c->kh); kh++) {
-            const long qh =
-                flat ? 0 : input_of(transposed, c, c->h, i / ow % oh, kh);
-
-            for (size_t kw = 0; qh >= 0 && kw < c->kw; kw++) {
-                const long qw = input_of(transposed, c, c->w, i % ow, kw);
-
-                if (qw < 0)
-                    continue;
-                for (size_t ch = 0; ch < c->c; ch++)
-                    add_product(&s, &x,
-                                flat ? place(&x, n, ch, (size_t)qw, 0)
-                                     : place(&x, n, ch, (size_t)qh, (size_t)qw),
-                                &w,
-                                place(&w, transposed ? ch : o,
-                                      transposed ? o : ch, flat ? kw : kh, kw));
-            }
-        }
         want[i] = s.sum;
         scale[i] = s.magnitude;
         kt_put_bits(type, exact, i, s.wrapped);
     }
     shared->filled = true;
-    const void *info = conv_info(t, &x, &w);
-    void *dst = kt_device(t, NULL, total * kt_size(type), 0);
-    void *got = kt_alloc(t, total * kt_size(type));
-    const kpk_shape shape = shape_of(t, c, total);
-    const unsigned grid = shape.grid[0], block = shape.block[0];
-    const size_t shared_nbytes = shape.shared_nbytes;
-    size_t src_numel = x.layout.numel, h_out = oh, w_out = ow;
-    size_t stride = c->stride, padding = c->padding, dilation = c->dilation;
-    size_t out_padding = c->out_padding;
-    bool ok = false;
+
+    void *dst, *got = kt_alloc(t, total * kt_size(type));
 
     t->what = c->name;
-    switch (kind) {
-    case CONV1D:
-        ok = KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, stride,
-                       padding, dilation, info, x.device, w.device, dst);
-        break;
-    case CONV2D:
-        ok =
-            KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, h_out,
-                      stride, padding, dilation, info, x.device, w.device, dst);
-        break;
-    case CONVT1D:
-        ok = KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, stride,
-                       padding, out_padding, dilation, info, x.device, w.device,
-                       dst);
-        break;
-    case CONVT2D:
-        ok = KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, h_out,
-                       stride, padding, out_padding, dilation, info, x.device,
-                       w.device, dst);
-        break;
-    }
-    if (!ok)
+    if (!launch_conv(t, &v, &dst))
         return;
     kt_read(t, got, dst, total * kt_size(type));
     if (kt_is_float(type)) {
@@ -444,7 +471,7 @@ static bool is_by_matrix(enum kind kind, enum kt_type type)
 static void run_conv(struct kt *t, const struct kt_row *row)
 {
     const enum kind kind = *(const enum kind *)row->detail;
-    const bool flat = kind == CONV1D || kind == CONVT1D;
+    const bool flat = is_flat(kind);
     const struct conv_case *c = flat ? cases_1d : cases_2d;
     const size_t n =
         flat ? sizeof(cases_1d) / sizeof(*c) : sizeof(cases_2d) / sizeof(*c);

@@ -173,66 +173,110 @@ static void scale(enum kt_type type, void *data, size_t n, int power)
         kt_put(type, data, i, ldexpl(kt_get(type, data, i), power));
 }
 
-static void run_with(struct kt *t, const struct kt_row *row,
-                     const struct problem *p, size_t shared_nbytes)
+/* A problem's matrices, A, B and C, and the bias, on the host. */
+struct host {
+    struct operand o[3];
+    void *a, *b, *old; /* C before the launch */
+    const void *bias;
+};
+
+static struct host make_host(struct kt *t, const struct kt_row *row,
+                             const struct problem *p)
 {
     const struct kind *kind = row->detail;
-    const enum kt_type type = row->a, s = sum_type(type);
-    const size_t size = kt_size(type), lead = p->lead * size;
-    const struct operand o[3] = {
-        make_operand(kind->trans_a ? p->k : p->m, kind->trans_a ? p->m : p->k,
-                     p->pad_a, p->batch, p->step_a),
-        make_operand(kind->trans_b ? p->n : p->k, kind->trans_b ? p->k : p->n,
-                     p->pad_b, p->batch, p->step_b),
-        make_operand(p->m, p->n, p->pad_c, p->batch, p->step_c)};
-    void *a = kt_host(t, type, o[0].extent, p->data, 1);
-    void *b = kt_host(t, type, o[1].extent, p->data, 2);
-    void *old = kt_host(t, type, o[2].extent, KT_SMALL, 3);
-    const void *bias = kt_host(t, type, p->n, KT_SMALL, 4);
-    const size_t nsums = (size_t)p->splits * p->batch * p->m * p->n;
-    const char *symbol = t->symbol;
-    struct scalar alpha, beta;
-    char *da, *db, *dc;
-    void *dbias = NULL, *dpartial = NULL;
-    void *got = kt_alloc(t, o[2].extent * size);
-    const unsigned grid[3] = {
-        p->grid[0] ? p->grid[0] : tiles(p->m, kind->tile_m),
-        p->grid[1] ? p->grid[1] : tiles(p->n, kind->tile_n),
-        p->grid[2] ? p->grid[2] : p->batch * p->splits};
+    const enum kt_type type = row->a;
+    struct host h = {
+        .o = {make_operand(kind->trans_a ? p->k : p->m,
+                           kind->trans_a ? p->m : p->k, p->pad_a, p->batch,
+                           p->step_a),
+              make_operand(kind->trans_b ? p->n : p->k,
+                           kind->trans_b ? p->k : p->n, p->pad_b, p->batch,
+                           p->step_b),
+              make_operand(p->m, p->n, p->pad_c, p->batch, p->step_c)}};
+    const struct operand *a = &h.o[0], *b = &h.o[1];
 
-    t->what = p->what;
+    h.a = kt_host(t, type, a->extent, p->data, 1);
+    h.b = kt_host(t, type, b->extent, p->data, 2);
+    h.old = kt_host(t, type, h.o[2].extent, KT_SMALL, 3);
+    h.bias = kt_host(t, type, p->n, KT_SMALL, 4);
     if (p->data == KT_ZERO) { /* the special numbers, each alone in its sums */
-        kt_fill(type, a, o[0].extent, KT_SMALL, 1);
-        kt_fill(type, b, o[1].extent, KT_SMALL, 2);
-        kt_put(type, a, place(&o[0], 0, 0, 0), INFINITY);
-        kt_put(type, a, place(&o[0], 0, o[0].rows - 1, o[0].cols - 1), NAN);
-        kt_put(type, b, place(&o[1], 0, o[1].rows / 2, o[1].cols / 2),
-               -INFINITY);
+        kt_fill(type, h.a, a->extent, KT_SMALL, 1);
+        kt_fill(type, h.b, b->extent, KT_SMALL, 2);
+        kt_put(type, h.a, place(a, 0, 0, 0), INFINITY);
+        kt_put(type, h.a, place(a, 0, a->rows - 1, a->cols - 1), NAN);
+        kt_put(type, h.b, place(b, 0, b->rows / 2, b->cols / 2), -INFINITY);
     }
-    scale(type, a, o[0].extent, p->scale_a);
-    scale(type, b, o[1].extent, p->scale_b);
+    scale(type, h.a, a->extent, p->scale_a);
+    scale(type, h.b, b->extent, p->scale_b);
     if (p->beta == 0) /* then C must not be read */
         for (uint32_t m = 0; m < p->batch; m++)
             for (uint32_t r = 0; r < p->m; r++)
                 for (uint32_t c = 0; c < p->n; c++)
-                    kt_put(type, old, place(&o[2], m, r, c), NAN);
-    da = kt_device(t, a, o[0].extent * size, lead);
-    db = kt_device(t, b, o[1].extent * size, lead);
-    dc = kt_device(t, old, o[2].extent * size, lead);
-    if (p->bias)
-        dbias = kt_device(t, bias, p->n * size, lead);
-    if (p->splits > 1)
-        dpartial = kt_device(t, NULL, nsums * kt_size(s), 0);
-    da += o[0].first * size, db += o[1].first * size, dc += o[2].first * size;
+                    kt_put(type, h.old, place(&h.o[2], m, r, c), NAN);
+    return h;
+}
+
+/* Adds up the splits' sums, which lie in `partial`, into c. */
+static void launch_join(struct kt *t, enum kt_type type,
+                        const struct problem *p, const struct operand *o,
+                        const void *partial, const void *c, const void *bias,
+                        const struct scalar *alpha, const struct scalar *beta)
+{
+    const char *symbol = t->symbol;
+    char join[32];
+
+    snprintf(join, sizeof(join), "gemm_join_%s", kt_name(type));
+    t->symbol = join;
+    kt_launch(t, (const unsigned[3]){3, 1, p->batch},
+              (const unsigned[3]){256, 1, 1}, 0,
+              (const kpk_arg[]){{&partial, sizeof(partial)},
+                                {&c, sizeof(c)},
+                                {&bias, sizeof(bias)},
+                                {&p->m, 4},
+                                {&p->n, 4},
+                                {&o->ld, 4},
+                                {&o->stride, 8},
+                                {&p->batch, 4},
+                                {&p->splits, 4},
+                                alpha->arg,
+                                beta->arg},
+              11);
+    t->symbol = symbol;
+}
+
+/* Launches and reads C's memory into got. False if the launch failed. */
+static bool launch_problem(struct kt *t, const struct kt_row *row,
+                           const struct problem *p, const struct host *h,
+                           size_t shared_nbytes, void *got)
+{
+    const struct kind *kind = row->detail;
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type), lead = p->lead * size;
+    const struct operand *o = h->o;
+    const size_t nsums = (size_t)p->splits * p->batch * p->m * p->n;
+    char *a = kt_device(t, h->a, o[0].extent * size, lead);
+    char *b = kt_device(t, h->b, o[1].extent * size, lead);
+    char *c = kt_device(t, h->old, o[2].extent * size, lead);
+    void *bias = p->bias ? kt_device(t, h->bias, p->n * size, lead) : NULL;
+    void *partial = p->splits > 1
+                        ? kt_device(t, NULL, nsums * kt_size(sum_type(type)), 0)
+                        : NULL;
+    const unsigned grid[3] = {
+        p->grid[0] ? p->grid[0] : tiles(p->m, kind->tile_m),
+        p->grid[1] ? p->grid[1] : tiles(p->n, kind->tile_n),
+        p->grid[2] ? p->grid[2] : p->batch * p->splits};
+    struct scalar alpha, beta;
+
+    a += o[0].first * size, b += o[1].first * size, c += o[2].first * size;
     set_scalar(&alpha, type, p->alpha);
     set_scalar(&beta, type, p->beta);
     if (!kt_launch(t, grid, (const unsigned[3]){kind->block, 1, 1},
                    shared_nbytes,
-                   (const kpk_arg[]){{&da, sizeof(da)},
-                                     {&db, sizeof(db)},
-                                     {&dc, sizeof(dc)},
-                                     {&dbias, sizeof(dbias)},
-                                     {&dpartial, sizeof(dpartial)},
+                   (const kpk_arg[]){{&a, sizeof(a)},
+                                     {&b, sizeof(b)},
+                                     {&c, sizeof(c)},
+                                     {&bias, sizeof(bias)},
+                                     {&partial, sizeof(partial)},
                                      {&p->m, 4},
                                      {&p->n, 4},
                                      {&p->k, 4},
@@ -247,32 +291,26 @@ static void run_with(struct kt *t, const struct kt_row *row,
                                      alpha.arg,
                                      beta.arg},
                    18))
-        return;
-    if (p->splits > 1) {
-        char join[32];
+        return false;
+    if (p->splits > 1)
+        launch_join(t, type, p, &o[2], partial, c, bias, &alpha, &beta);
+    kt_read(t, got, c - o[2].first * size, o[2].extent * size);
+    return true;
+}
 
-        snprintf(join, sizeof(join), "gemm_join_%s", kt_name(type));
-        t->symbol = join;
-        kt_launch(t, (const unsigned[3]){3, 1, p->batch},
-                  (const unsigned[3]){256, 1, 1}, 0,
-                  (const kpk_arg[]){{&dpartial, sizeof(dpartial)},
-                                    {&dc, sizeof(dc)},
-                                    {&dbias, sizeof(dbias)},
-                                    {&p->m, 4},
-                                    {&p->n, 4},
-                                    {&o[2].ld, 4},
-                                    {&o[2].stride, 8},
-                                    {&p->batch, 4},
-                                    {&p->splits, 4},
-                                    alpha.arg,
-                                    beta.arg},
-                  11);
-        t->symbol = symbol;
-    }
-    kt_read(t, got, dc - o[2].first * size, o[2].extent * size);
-    check_result(t, row, p, o, numbers(t, type, a, o[0].extent),
-                 numbers(t, type, b, o[1].extent), numbers(t, type, bias, p->n),
-                 old, got);
+static void run_with(struct kt *t, const struct kt_row *row,
+                     const struct problem *p, size_t shared_nbytes)
+{
+    const enum kt_type type = row->a;
+    const struct host h = make_host(t, row, p);
+    void *got = kt_alloc(t, h.o[2].extent * kt_size(type));
+
+    t->what = p->what;
+    if (!launch_problem(t, row, p, &h, shared_nbytes, got))
+        return;
+    check_result(t, row, p, h.o, numbers(t, type, h.a, h.o[0].extent),
+                 numbers(t, type, h.b, h.o[1].extent),
+                 numbers(t, type, h.bias, p->n), h.old, got);
 }
 
 /*

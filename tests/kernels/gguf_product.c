@@ -417,15 +417,29 @@ void run_example(struct kt *t, size_t n, size_t ncols, float unit,
         check_near(t, i, (double)got[i], want[i], want[i] * 1e-6);
 }
 
-/* for one column; sm_80 and later */
-static bool has_compact_grids(const struct kt *t, const struct product *p)
+static bool is_legacy(const struct product *p)
 {
-    return p->cols == 1 && p->id != GGUF_Q8_0 &&
-           strncmp(t->target, "sm_", 3) == 0 &&
-           strtol(t->target + 3, NULL, 10) >= 80;
+    return gguf_format_of(p->id)->elems == 32;
 }
 
-void run_mat_vec(struct kt *t, const struct kt_row *row)
+static bool is_nvidia(const struct kt *t)
+{
+    return strncmp(t->target, "sm_", 3) == 0;
+}
+
+static void run_products(struct kt *t, const struct kt_row *row,
+                         const struct product_case *cases, size_t n)
+{
+    const struct product *p = row->detail;
+
+    for (size_t i = 0; i < n; i++)
+        if (!p->in_blocks || cases[i].data_around != CUT)
+            run_product(t, row, &cases[i]);
+}
+#define RUN_PRODUCTS(t, row, cases)                                            \
+    run_products(t, row, cases, sizeof(cases) / sizeof((cases)[0]))
+
+static void run_few_rows(struct kt *t, const struct kt_row *row)
 {
     const struct product *p = row->detail;
     const size_t n = p->cols;
@@ -437,30 +451,86 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"zero", 2, 64, n, GGUF_ZERO, TAME},
         {"scales", 7, 8, n, GGUF_SCALES, TAME},
         {"nonfinite", 10, 9, n, GGUF_NONFINITE, TAME},
-        {"long", 3, gguf_format_of(p->id)->elems == 32 ? 145 : 19, n,
-         GGUF_RANDOM, n % 2 ? TAME : HOSTILE},
-        {"poisoned", 35, gguf_format_of(p->id)->elems == 32 ? 37 : 5, n,
-         GGUF_RANDOM, POISONED},
+        {"long", 3, is_legacy(p) ? 145 : 19, n, GGUF_RANDOM,
+         n % 2 ? TAME : HOSTILE},
+        {"poisoned", 35, is_legacy(p) ? 37 : 5, n, GGUF_RANDOM, POISONED},
         {"cut", 9, 3, n, GGUF_RANDOM, CUT},
         {"large columns", 9, 3, n, GGUF_RANDOM, LARGE},
         {"large columns", 5, 33, n, GGUF_RANDOM, LARGE},
         {"small columns", 6, 3, n, GGUF_RANDOM, SMALL},
     };
-    /* so many rows that a workgroup takes several; once the numbers are added
-     * up it is the same for all types, so one of them has long rows */
-    const bool nvidia = strncmp(t->target, "sm_", 3) == 0;
-    const bool longer =
-        nvidia || row->a == KT_F32 || gguf_format_of(p->id)->elems == 32;
-    const struct product_case several[] = {
+
+    RUN_PRODUCTS(t, row, cases);
+}
+
+static void run_lengths(struct kt *t, const struct kt_row *row)
+{
+    static const size_t legacy_lengths[] = {0, 63, 65, 127, 128, 129};
+    static const size_t k_lengths[] = {0, 7, 8, 15, 16, 17};
+    const struct product *p = row->detail;
+
+    for (size_t i = 0; i < 6; i++) {
+        const size_t nblocks = is_legacy(p) ? legacy_lengths[i] : k_lengths[i];
+        const struct product_case c = {"length",    1 + i,
+                                       nblocks,     p->cols,
+                                       GGUF_RANDOM, i % 2 ? HOSTILE : TAME};
+
+        run_product(t, row, &c);
+    }
+}
+
+/* A workgroup takes several of these rows. The way is the same for all types
+ * once the numbers are added up, so one type has long rows. */
+static void run_several_rows(struct kt *t, const struct kt_row *row)
+{
+    const struct product *p = row->detail;
+    const size_t n = p->cols;
+    const bool longer = is_nvidia(t) || row->a == KT_F32 || is_legacy(p);
+    const struct product_case cases[] = {
         {"several rows", 1219, longer ? 8 : 2, n, GGUF_RANDOM, TAME},
         {"several rows", 1217, longer ? 3 : 1, n, GGUF_RANDOM,
          n % 2 ? HOSTILE : TAME},
     };
-    const bool legacy = gguf_format_of(p->id)->elems == 32;
-    /* enough workgroups for NVIDIA's other ways to share the work, as in two
-     * steps; AMD's kernels have no such ways */
-    const bool shares = nvidia && (row->a == KT_F32 || p->id == GGUF_Q4_0 ||
-                                   p->id == GGUF_Q3_K);
+
+    if (!p->few_rows)
+        RUN_PRODUCTS(t, row, cases);
+}
+
+/* One column: grids with fewer workgroups than candle launches, and with more;
+ * rows that begin on multiples of 16, and not; several passes. sm_80 and later.
+ */
+static void run_compact_grids(struct kt *t, const struct kt_row *row)
+{
+    const struct product *p = row->detail;
+    const size_t n = p->cols;
+    const bool legacy = is_legacy(p);
+    const struct {
+        struct product_case c;
+        unsigned grid;
+    } compact[] = {
+        {{"compact", 35, legacy ? 9 : 3, n, GGUF_RANDOM, TAME}, 1},
+        {{"compact", 67, legacy ? 8 : 2, n, GGUF_RANDOM, POISONED}, 5},
+        {{"compact", 21, legacy ? 33 : 5, n, GGUF_RANDOM, HOSTILE}, 2},
+        {{"compact", 34, legacy ? 16 : 8, n, GGUF_EXTREME, CUT}, 6},
+        {{"too many", 7, legacy ? 16 : 8, n, GGUF_RANDOM, TAME}, 40},
+        {{"compact", 43, legacy ? 328 : 40, n, GGUF_RANDOM, TAME}, 3},
+    };
+
+    if (n != 1 || p->id == GGUF_Q8_0 || !is_nvidia(t) ||
+        strtol(t->target + 3, NULL, 10) < 80)
+        return;
+    for (size_t i = 0; i < sizeof(compact) / sizeof(compact[0]); i++)
+        if (!p->in_blocks || compact[i].c.data_around != CUT)
+            run_product_on(t, row, &compact[i].c, compact[i].grid);
+}
+
+/* Enough workgroups for NVIDIA's other ways to share the work, as in two steps.
+ * AMD's kernels have no such ways. */
+static void run_many_rows(struct kt *t, const struct kt_row *row)
+{
+    const struct product *p = row->detail;
+    const size_t n = p->cols;
+    const bool legacy = is_legacy(p);
     const struct product_case many[] = {
         {"more rows", n == 1 ? 4099 : 8195, legacy ? 8 : 2, n, GGUF_RANDOM,
          TAME},
@@ -475,55 +545,31 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"one in a few", 5003, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
         {"one in a few of many", 20011, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
     };
-    const bool sums = shares && gguf_format_of(p->id)->vec == GGUF_BIAS_S;
-    const struct product_case many_large[] = {
+    const struct product_case large[] = {
         {"many rows, large columns", 40005, 2, n, GGUF_RANDOM, LARGE},
         {"more rows, large columns", n == 1 ? 4099 : 8195, 8, n, GGUF_RANDOM,
          LARGE},
         {"long rows, large columns", 779, 128, n, GGUF_RANDOM, LARGE},
     };
-    /* one column: grids with fewer workgroups than candle launches, and with
-     * more; rows that begin on multiples of 16, and not; several passes */
-    const struct {
-        struct product_case c;
-        unsigned grid;
-    } compact[] = {
-        {{"compact", 35, legacy ? 9 : 3, n, GGUF_RANDOM, TAME}, 1},
-        {{"compact", 67, legacy ? 8 : 2, n, GGUF_RANDOM, POISONED}, 5},
-        {{"compact", 21, legacy ? 33 : 5, n, GGUF_RANDOM, HOSTILE}, 2},
-        {{"compact", 34, legacy ? 16 : 8, n, GGUF_EXTREME, CUT}, 6},
-        {{"too many", 7, legacy ? 16 : 8, n, GGUF_RANDOM, TAME}, 40},
-        {{"compact", 43, legacy ? 328 : 40, n, GGUF_RANDOM, TAME}, 3},
-    };
-    static const size_t legacy_lengths[] = {0, 63, 65, 127, 128, 129};
-    static const size_t k_lengths[] = {0, 7, 8, 15, 16, 17};
+
+    if (!is_nvidia(t) ||
+        (row->a != KT_F32 && p->id != GGUF_Q4_0 && p->id != GGUF_Q3_K))
+        return;
+    RUN_PRODUCTS(t, row, many);
+    if (gguf_format_of(p->id)->vec == GGUF_BIAS_S)
+        RUN_PRODUCTS(t, row, large);
+}
+
+void run_mat_vec(struct kt *t, const struct kt_row *row)
+{
     static const double example[] = {5561664.5};
+    const struct product *p = row->detail;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (!p->in_blocks || cases[i].data_around != CUT)
-            run_product(t, row, &cases[i]);
-    for (size_t i = 0; i < 6; i++) {
-        const size_t nblocks = gguf_format_of(p->id)->elems == 32
-                                   ? legacy_lengths[i]
-                                   : k_lengths[i];
-        const struct product_case c = {
-            "length", 1 + i, nblocks, n, GGUF_RANDOM, i % 2 ? HOSTILE : TAME};
-
-        run_product(t, row, &c);
-    }
-    for (size_t i = 0; !p->few_rows && i < sizeof(several) / sizeof(several[0]);
-         i++)
-        run_product(t, row, &several[i]);
-    for (size_t i = 0;
-         has_compact_grids(t, p) && i < sizeof(compact) / sizeof(compact[0]);
-         i++)
-        if (!p->in_blocks || compact[i].c.data_around != CUT)
-            run_product_on(t, row, &compact[i].c, compact[i].grid);
-    for (size_t i = 0; shares && i < sizeof(many) / sizeof(many[0]); i++)
-        run_product(t, row, &many[i]);
-    for (size_t i = 0; sums && i < sizeof(many_large) / sizeof(many_large[0]);
-         i++)
-        run_product(t, row, &many_large[i]);
-    if (p->id == GGUF_Q4_0 && n == 1 && !p->in_blocks)
+    run_few_rows(t, row);
+    run_lengths(t, row);
+    run_several_rows(t, row);
+    run_compact_grids(t, row);
+    run_many_rows(t, row);
+    if (p->id == GGUF_Q4_0 && p->cols == 1 && !p->in_blocks)
         run_example(t, 256, 1, 1, example);
 }

@@ -445,96 +445,118 @@ static void run_prefill(struct kt *t, const struct kt_row *row)
         blocks_of(t, &small, id, &host), (int32_t)small.k, NUMBERS);
 }
 
-/* Q8_1: against the reference's product with the same blocks */
-static void run_blocks(struct kt *t, const struct kt_row *row, enum way way)
+/* ---- inputs in blocks of Q8_1 ---- */
+
+/* Tiles take products without weights, and without stray rows. */
+static struct product_of product_for(enum way way, size_t i)
 {
-    const enum gguf_id id = *(const enum gguf_id *)row->detail;
-    const struct gguf_format *f = gguf_format_of(id);
+    struct product_of c = products[i];
 
-    for (size_t i = 0; i < NCASES(products); i++) {
-        if (!kt_turn(t))
-            continue;
-        struct product_of weighted = products[i], *c = &weighted;
-
-        if (way == TILES) { /* without weights, and without stray rows */
-            weighted.weighted = weighted.stray = false;
-            weighted.topk = products[i].weighted ? 1 : products[i].topk;
-            weighted.tokens =
-                products[i].tokens * products[i].topk / weighted.topk;
-        }
-
-        const struct routed r = route(t, c);
-        const size_t padded = round_up(c->k, 512);
-        const size_t column = padded / 32 * Q8_1_NBYTES;
-        const size_t row_bytes = c->k / f->elems * f->nbytes;
-        const size_t out = (size_t)r.m * c->n;
-        float *x = kt_alloc(t, (size_t)r.inputs * c->k * sizeof(*x));
-        uint8_t *y = kt_alloc(t, r.inputs * column), *host;
-        float *got = kt_alloc(t, out * sizeof(*got));
-        const void *blocks = blocks_of(t, c, id, &host);
-
-        name_product(t, c);
-        kt_fill(KT_F32, x, (size_t)r.inputs * c->k, KT_SMALL, c->k);
-        for (uint32_t k = 0; k < r.inputs; k++)
-            q8_1_quantize(x + (size_t)k * c->k, c->k, padded, y + k * column);
-        const void *dy =
-            kt_device(t, y, r.inputs * column, way == TILES && i % 2 ? 0 : 4);
-        const void *sorted = kt_device(t, r.sorted, r.m * 4, 0);
-        const void *ids = kt_device(t, r.ids, r.m * 4, 0);
-        const void *offsets = kt_device(t, r.offsets, (c->experts + 1) * 4, 0);
-        const void *factors =
-            c->weighted ? kt_device(t, r.weights, r.m * 4, 0) : NULL;
-        void *dst = kt_device(t, NULL, out * 4, 4);
-        int32_t experts = (int32_t)c->experts, topk = (int32_t)c->topk;
-        int32_t m = (int32_t)r.m, n = (int32_t)c->n, k = (int32_t)c->k;
-        int32_t k_padded = (int32_t)padded;
-        /* the callers' grid, or one that must loop */
-        const unsigned grid[3] = {i % 2 ? (c->n + 3) / 4 : 1,
-                                  i % 2 && r.m ? r.m : 1, 1};
-
-        if (!(way == TILES
-                  ? kt_launch(t,
-                              (const unsigned[3]){c->grid_x, c->grid_y,
-                                                  (unsigned)(1 + i % 3)},
-                              (const unsigned[3]){32, 4, 1}, 0,
-                              KPK_ARGS(blocks, dy, sorted, offsets, dst,
-                                       experts, topk, m, n, k, k_padded))
-                  : kt_launch(t, grid, (const unsigned[3]){32, 4, 1}, 0,
-                              KPK_ARGS(blocks, dy, sorted, ids, factors, dst,
-                                       experts, topk, m, n, k, k_padded))))
-            return;
-        kt_read(t, got, dst, out * 4);
-        for (uint32_t a = 0; a < r.m; a++)
-            for (uint32_t b = 0; b < c->n; b++) {
-                const bool valid =
-                    r.expert[a] >= 0 && (uint32_t)r.expert[a] < c->experts;
-                const double factor = c->weighted ? (double)r.weights[a] : 1;
-                const uint32_t nblocks = c->k / 32; /* of Q8_1 */
-                struct gguf_sum sum = {0, 0};
-
-                if (r.left_alone[a]) {
-                    check_near(t, a, (double)got[(size_t)a * c->n + b],
-                               (double)untouched(KT_F32), 0);
-                    continue;
-                }
-                if (valid) {
-                    struct gguf_row w = gguf_row(
-                        id, host + ((size_t)r.expert[a] * c->n + b) * row_bytes,
-                        c->k, way == TILES);
-
-                    sum = gguf_product(&w, y + (c->weighted ? a : a / c->topk) *
-                                                   column);
-                    gguf_row_free(&w);
-                }
-                check_near(t, (size_t)a * c->n + b,
-                           (double)got[(size_t)a * c->n + b],
-                           sum.value * factor,
-                           sum.size * fabs(factor) * (nblocks + 8) * 0x1p-22);
-            }
+    if (way == TILES) {
+        c.weighted = c.stray = false;
+        c.topk = products[i].weighted ? 1 : products[i].topk;
+        c.tokens = products[i].tokens * products[i].topk / c.topk;
     }
-    if (id == GGUF_Q2_K && way == ROWS)
-        run_far_expert(t, false);
+    return c;
+}
 
+/* A product's blocks: the experts', on the host and on the device, and the
+ * inputs', columns of `column` bytes with `padded` numbers. */
+struct in_blocks {
+    enum way way;
+    enum gguf_id id;
+    uint8_t *host, *y;
+    const void *blocks;
+    size_t padded, column;
+};
+
+static struct in_blocks make_blocks(struct kt *t, const struct product_of *c,
+                                    const struct routed *r, enum gguf_id id,
+                                    enum way way)
+{
+    struct in_blocks v = {.way = way, .id = id, .padded = round_up(c->k, 512)};
+    float *x = kt_alloc(t, (size_t)r->inputs * c->k * sizeof(*x));
+
+    v.column = v.padded / 32 * Q8_1_NBYTES;
+    v.y = kt_alloc(t, r->inputs * v.column);
+    v.blocks = blocks_of(t, c, id, &v.host);
+    kt_fill(KT_F32, x, (size_t)r->inputs * c->k, KT_SMALL, c->k);
+    for (uint32_t k = 0; k < r->inputs; k++)
+        q8_1_quantize(x + (size_t)k * c->k, c->k, v.padded, v.y + k * v.column);
+    return v;
+}
+
+/* Launches case i and reads the output. False if the launch failed. */
+static bool launch_blocks(struct kt *t, const struct product_of *c, size_t i,
+                          const struct routed *r, const struct in_blocks *v,
+                          float *got)
+{
+    const size_t nbytes = (size_t)r->m * c->n * sizeof(*got);
+    const void *blocks = v->blocks;
+    const void *y = kt_device(t, v->y, r->inputs * v->column,
+                              v->way == TILES && i % 2 ? 0 : 4);
+    const void *sorted = kt_device(t, r->sorted, r->m * 4, 0);
+    const void *ids = kt_device(t, r->ids, r->m * 4, 0);
+    const void *offsets = kt_device(t, r->offsets, (c->experts + 1) * 4, 0);
+    const void *factors =
+        c->weighted ? kt_device(t, r->weights, r->m * 4, 0) : NULL;
+    void *dst = kt_device(t, NULL, nbytes, 4);
+    int32_t experts = (int32_t)c->experts, topk = (int32_t)c->topk;
+    int32_t m = (int32_t)r->m, n = (int32_t)c->n, k = (int32_t)c->k;
+    int32_t padded = (int32_t)v->padded;
+    /* the callers' grid, or one that must loop */
+    const unsigned rows[3] = {i % 2 ? (c->n + 3) / 4 : 1,
+                              i % 2 && r->m ? r->m : 1, 1};
+    const unsigned tiles[3] = {c->grid_x, c->grid_y, (unsigned)(1 + i % 3)};
+    const unsigned block[3] = {32, 4, 1};
+
+    if (!(v->way == TILES
+              ? kt_launch(t, tiles, block, 0,
+                          KPK_ARGS(blocks, y, sorted, offsets, dst, experts,
+                                   topk, m, n, k, padded))
+              : kt_launch(t, rows, block, 0,
+                          KPK_ARGS(blocks, y, sorted, ids, factors, dst,
+                                   experts, topk, m, n, k, padded))))
+        return false;
+    kt_read(t, got, dst, nbytes);
+    return true;
+}
+
+/* Row a, against the reference's product with the same blocks. */
+static void check_row(struct kt *t, const struct product_of *c,
+                      const struct routed *r, const struct in_blocks *v,
+                      uint32_t a, const float *got)
+{
+    const struct gguf_format *f = gguf_format_of(v->id);
+    const size_t row_nbytes = c->k / f->elems * f->nbytes;
+    const uint8_t *y = v->y + (c->weighted ? a : a / c->topk) * v->column;
+    const bool valid = r->expert[a] >= 0 && (uint32_t)r->expert[a] < c->experts;
+    const double factor = c->weighted ? (double)r->weights[a] : 1;
+    const uint32_t nblocks = c->k / 32; /* of Q8_1 */
+
+    for (uint32_t b = 0; b < c->n; b++) {
+        const size_t at = (size_t)a * c->n + b;
+        struct gguf_sum sum = {0, 0};
+
+        if (r->left_alone[a]) {
+            check_near(t, a, (double)got[at], (double)untouched(KT_F32), 0);
+            continue;
+        }
+        if (valid) {
+            struct gguf_row w = gguf_row(
+                v->id, v->host + ((size_t)r->expert[a] * c->n + b) * row_nbytes,
+                c->k, v->way == TILES);
+
+            sum = gguf_product(&w, y);
+            gguf_row_free(&w);
+        }
+        check_near(t, at, (double)got[at], sum.value * factor,
+                   sum.size * fabs(factor) * (nblocks + 8) * 0x1p-22);
+    }
+}
+
+static void run_negative_blocks(struct kt *t, enum gguf_id id, enum way way)
+{
     const struct product_of small = {
         .experts = NEG_EXPERTS, .n = NEG_COLS, .k = 512};
     const size_t column = small.k / 32 * Q8_1_NBYTES;
@@ -547,6 +569,29 @@ static void run_blocks(struct kt *t, const struct kt_row *row, enum way way)
     }
     check_negative(t, KT_F32, kt_device(t, y, NEG_ROWS * column, 0),
                    blocks_of(t, &small, id, &host), (int32_t)small.k, way);
+}
+
+static void run_blocks(struct kt *t, const struct kt_row *row, enum way way)
+{
+    const enum gguf_id id = *(const enum gguf_id *)row->detail;
+
+    for (size_t i = 0; i < NCASES(products); i++) {
+        if (!kt_turn(t))
+            continue;
+        const struct product_of c = product_for(way, i);
+        const struct routed r = route(t, &c);
+        const struct in_blocks v = make_blocks(t, &c, &r, id, way);
+        float *got = kt_alloc(t, (size_t)r.m * c.n * sizeof(*got));
+
+        name_product(t, &c);
+        if (!launch_blocks(t, &c, i, &r, &v, got))
+            return;
+        for (uint32_t a = 0; a < r.m; a++)
+            check_row(t, &c, &r, &v, a, got);
+    }
+    if (id == GGUF_Q2_K && way == ROWS)
+        run_far_expert(t, false);
+    run_negative_blocks(t, id, way);
 }
 
 static void run_rows(struct kt *t, const struct kt_row *row)

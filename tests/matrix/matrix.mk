@@ -11,7 +11,8 @@ MATRIX_DEVICES := $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip $(foreach a,$(MA
 
 $(MATRIX_LIB): $(wildcard tests/matrix/*.hip kernels/include/matrix/*unit.h kernels/include/*.h) \
     $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device
-	@$(pack_make) PACK=matrix KERNELS=tests/matrix MODULES=unit HIPFLAGS='-Ikernels/include $(HIPFLAGS)' WAVES64_unit='gfx11% gfx120%' \
+	@$(pack_make) PACK=matrix KERNELS=tests/matrix MODULES=unit \
+	  HIPFLAGS='-Ikernels/include $(HIPFLAGS)' WAVES64_unit='gfx11% gfx120%' \
 	  ARCHS='$(MATRIX_ARCHS)' B=$(MATRIX_B) lib
 
 $(H)/obj/tests/matrix/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)

@@ -20,7 +20,8 @@ $(WAYS_LIB): $(wildcard tests/ways/kernels/*.hip tests/ways/kernels/*.h) $(LIB_O
 $(H)/obj/tests/ways/%.o: OBJ_CFLAGS = $(TEST_CFLAGS) -I$(WAYS_B)/include
 WAYS_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/ways/*.c))
 $(WAYS_OBJECTS): $(WAYS_LIB)
-WAYS_LINK = $(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $(filter %.o %/libkpack.a,$^) $(if $(GPU),$(DEVICE_LIBDIR:%=-L%),-L$(H)/sim) -lamdhip64 -lcmocka -lm -ldl -pthread
+WAYS_LINK = $(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $(filter %.o %/libkpack.a,$^) \
+  $(if $(GPU),$(DEVICE_LIBDIR:%=-L%),-L$(H)/sim) -lamdhip64 -lcmocka -lm -ldl -pthread
 $(WAYS_TEST).bin: $(WAYS_OBJECTS) $(WAYS_LIB) $(SIM_LIB) $(SIM_LINKS)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)

@@ -130,6 +130,130 @@ static void put_info(kpk_instance *gpu, const struct buffers *b,
     check(kpk_copy_to(gpu, b->info, info, n * sizeof(*info)));
 }
 
+/* How many elements the row's kernel makes. */
+static uint64_t elements_of(const struct row *r)
+{
+    return r->family == COLUMNS_OF_IMAGE ? (uint64_t)N * 9 : N;
+}
+
+static kpk_shape contract_shape(const struct row *r)
+{
+    kpk_shape shape = kpk_shape_1d(r->family == ROPE   ? N / 2
+                                   : r->family == POOL ? N / 4
+                                                       : elements_of(r),
+                                   1024);
+
+    if (r->family >= FAST && r->family <= NORM)
+        shape.grid[0] = N / COLUMNS;
+    if (r->family == SOFTMAX) {
+        shape.block[0] = 1;
+        shape.block[1] = 32;
+    }
+    return shape;
+}
+
+static void launch_elementwise(kpk_instance *gpu, const kpk_kernel *kernel,
+                               const kpk_shape *shape, const struct row *r,
+                               const struct buffers *b)
+{
+    const uint64_t view[] = {SIDE, SIDE, 1, SIDE};
+    uint64_t n = N, rank = 2, scalar = 0;
+    const void *info = r->layout == TRANSPOSED ? b->info : NULL;
+    const kpk_arg affine[] = {
+        {&n, 8},      {&rank, 8},         {&info, 8},        {&b->in[0], 8},
+        {&b->out, 8}, {&scalar, r->size}, {&scalar, r->size}};
+    float value = 0;
+
+    switch (r->family) {
+    case UNARY:
+        put_info(gpu, b, view, 4);
+        check(kpk_launch(kernel, shape, NULL,
+                         KPK_ARGS(n, rank, info, b->in[0], b->out)));
+        break;
+    case AFFINE:
+        check(kpk_launch(kernel, shape, NULL, affine, 7));
+        break;
+    case BINARY:
+        check(kpk_launch(kernel, shape, NULL,
+                         KPK_ARGS(n, rank, info, b->in[0], b->in[1], b->out)));
+        break;
+    case WHERE:
+        check(kpk_launch(
+            kernel, shape, NULL,
+            KPK_ARGS(n, rank, info, b->in[0], b->in[1], b->in[2], b->out)));
+        break;
+    default: /* FILL */
+        check(kpk_launch(kernel, shape, NULL, KPK_ARGS(b->out, value, n)));
+        break;
+    }
+}
+
+static void launch_over_rows(kpk_instance *gpu, const kpk_kernel *kernel,
+                             const kpk_shape *shape, const struct row *r,
+                             const struct buffers *b)
+{
+    const uint64_t lines[] = {N / COLUMNS, COLUMNS, COLUMNS, 1};
+    uint64_t n = N, two = 2, columns = COLUMNS;
+    int32_t ncols = COLUMNS, block = (int32_t)shape->block[0];
+    float eps = 1e-5f;
+    void *null = NULL;
+
+    if (r->family == FAST) {
+        put_info(gpu, b, lines, 4);
+        check(kpk_launch(kernel, shape, NULL,
+                         KPK_ARGS(n, columns, two, b->info, b->in[0], b->out)));
+    } else if (r->family == SOFTMAX) {
+        check(
+            kpk_launch(kernel, shape, NULL, KPK_ARGS(b->in[0], b->out, ncols)));
+    } else if (r->kernel[0] == 'l') {
+        check(kpk_launch(
+            kernel, shape, NULL,
+            KPK_ARGS(b->in[0], b->out, null, null, ncols, block, eps)));
+    } else {
+        check(kpk_launch(kernel, shape, NULL,
+                         KPK_ARGS(b->in[0], b->out, null, ncols, block, eps)));
+    }
+}
+
+/* Lookups, rotations and images. */
+static void launch_other(kpk_instance *gpu, const kpk_kernel *kernel,
+                         const kpk_shape *shape, const struct row *r,
+                         const struct buffers *b)
+{
+    const uint64_t ids[] = {N / COLUMNS, 1};
+    const uint64_t image[] = {1, 4, 256, 256, N, 65536, 256, 1};
+    uint64_t n = N, one = 1, two = 2, three = 3, side = 256;
+    uint64_t select[] = {1, N / COLUMNS, N / COLUMNS, COLUMNS};
+    uint64_t taps = elements_of(r);
+    uint32_t heads = 8, td = N / 8, d = 128, none = 0;
+
+    switch (r->family) {
+    case SELECT:
+        put_info(gpu, b, ids, 2);
+        check(kpk_launch(kernel, shape, NULL,
+                         KPK_ARGS(n, one, b->info, b->in[0], b->in[1], b->out,
+                                  select[0], select[1], select[2], select[3])));
+        break;
+    case ROPE:
+        check(kpk_launch(kernel, shape, NULL,
+                         KPK_ARGS(b->in[0], b->in[1], b->in[2], b->out, heads,
+                                  td, d, none)));
+        break;
+    case POOL:
+        put_info(gpu, b, image, 8);
+        check(kpk_launch(
+            kernel, shape, NULL,
+            KPK_ARGS(n, two, two, two, two, b->info, b->in[0], b->out)));
+        break;
+    default: /* COLUMNS_OF_IMAGE */
+        put_info(gpu, b, image, 8);
+        check(kpk_launch(kernel, shape, NULL,
+                         KPK_ARGS(taps, side, side, three, three, one, one, one,
+                                  b->info, b->in[0], b->out)));
+        break;
+    }
+}
+
 /*
  * Launches the row's kernel; `contract` is candle's shape, else the recommended
  * one. Returns how many elements it makes, 0 if there is no such shape.
@@ -137,133 +261,28 @@ static void put_info(kpk_instance *gpu, const struct buffers *b,
 static double launch(kpk_instance *gpu, const struct row *r,
                      const struct buffers *b, bool contract)
 {
-    const uint64_t view[] = {SIDE, SIDE, 1, SIDE};
-    const uint64_t lines[] = {N / COLUMNS, COLUMNS, COLUMNS, 1};
-    const uint64_t ids[] = {N / COLUMNS, 1};
-    const uint64_t image[] = {1, 4, 256, 256, N, 65536, 256, 1};
-    uint64_t n = N, rank = 2, one = 1, two = 2, three = 3, columns = COLUMNS;
-    uint64_t select[] = {1, N / COLUMNS, N / COLUMNS, COLUMNS}, side = 256;
-    uint64_t taps = (uint64_t)N * 9;
-    uint32_t heads = 8, td = N / 8, d = 128, none = 0;
-    int32_t ncols = COLUMNS, block;
-    float eps = 1e-5f;
-    void *null = NULL;
-    const void *info = r->layout == TRANSPOSED ? b->info : NULL;
+    const bool by_row = r->family >= FAST && r->family <= NORM;
     const kpk_kernel *kernel;
-    kpk_shape shape = kpk_shape_1d(N, 1024);
-    double made = N;
+    kpk_shape shape = contract_shape(r);
 
     check(kpk_kernel_get(gpu, r->kernel, &kernel));
-    switch (r->family) {
-    case FAST:
-    case SOFTMAX:
-    case NORM:
-        shape.grid[0] = N / COLUMNS;
-        if (r->family == SOFTMAX) {
-            shape.block[0] = 1;
-            shape.block[1] = 32;
-        }
-        break;
-    case ROPE:
-        shape = kpk_shape_1d(N / 2, 1024);
-        break;
-    case POOL:
-        shape = kpk_shape_1d(N / 4, 1024);
-        break;
-    case COLUMNS_OF_IMAGE:
-        made = (double)taps;
-        shape = kpk_shape_1d(taps, 1024);
-        break;
-    default:
-        break;
-    }
     if (!contract) {
-        const bool by_row = r->family >= FAST && r->family <= NORM;
-
         const kpk_status status =
-            kpk_kernel_shape(kernel, by_row ? N / COLUMNS : (uint64_t)made,
+            kpk_kernel_shape(kernel, by_row ? N / COLUMNS : elements_of(r),
                              by_row ? COLUMNS : 0, &shape);
 
         if (status == KPK_ERR_NO_ROW)
             return 0;
         check(status);
     }
-    block = (int32_t)shape.block[0];
-    switch (r->family) {
-    case UNARY:
-        put_info(gpu, b, view, 4);
-        check(kpk_launch(kernel, &shape, NULL,
-                         KPK_ARGS(n, rank, info, b->in[0], b->out)));
-        break;
-    case AFFINE: {
-        uint64_t scalar = 0;
-        const kpk_arg args[] = {
-            {&n, 8},      {&rank, 8},         {&info, 8},        {&b->in[0], 8},
-            {&b->out, 8}, {&scalar, r->size}, {&scalar, r->size}};
-
-        check(kpk_launch(kernel, &shape, NULL, args, 7));
-        break;
-    }
-    case BINARY:
-        check(kpk_launch(kernel, &shape, NULL,
-                         KPK_ARGS(n, rank, info, b->in[0], b->in[1], b->out)));
-        break;
-    case WHERE:
-        check(kpk_launch(
-            kernel, &shape, NULL,
-            KPK_ARGS(n, rank, info, b->in[0], b->in[1], b->in[2], b->out)));
-        break;
-    case FILL: {
-        float value = 0;
-
-        check(kpk_launch(kernel, &shape, NULL, KPK_ARGS(b->out, value, n)));
-        break;
-    }
-    case FAST:
-        put_info(gpu, b, lines, 4);
-        check(kpk_launch(kernel, &shape, NULL,
-                         KPK_ARGS(n, columns, two, b->info, b->in[0], b->out)));
-        break;
-    case SOFTMAX:
-        check(kpk_launch(kernel, &shape, NULL,
-                         KPK_ARGS(b->in[0], b->out, ncols)));
-        break;
-    case NORM:
-        if (r->kernel[0] == 'l')
-            check(kpk_launch(
-                kernel, &shape, NULL,
-                KPK_ARGS(b->in[0], b->out, null, null, ncols, block, eps)));
-        else
-            check(kpk_launch(
-                kernel, &shape, NULL,
-                KPK_ARGS(b->in[0], b->out, null, ncols, block, eps)));
-        break;
-    case SELECT:
-        put_info(gpu, b, ids, 2);
-        check(kpk_launch(kernel, &shape, NULL,
-                         KPK_ARGS(n, one, b->info, b->in[0], b->in[1], b->out,
-                                  select[0], select[1], select[2], select[3])));
-        break;
-    case ROPE:
-        check(kpk_launch(kernel, &shape, NULL,
-                         KPK_ARGS(b->in[0], b->in[1], b->in[2], b->out, heads,
-                                  td, d, none)));
-        break;
-    case POOL:
-        put_info(gpu, b, image, 8);
-        check(kpk_launch(
-            kernel, &shape, NULL,
-            KPK_ARGS(n, two, two, two, two, b->info, b->in[0], b->out)));
-        break;
-    case COLUMNS_OF_IMAGE:
-        put_info(gpu, b, image, 8);
-        check(kpk_launch(kernel, &shape, NULL,
-                         KPK_ARGS(taps, side, side, three, three, one, one, one,
-                                  b->info, b->in[0], b->out)));
-        break;
-    }
+    if (r->family <= FILL)
+        launch_elementwise(gpu, kernel, &shape, r, b);
+    else if (by_row)
+        launch_over_rows(gpu, kernel, &shape, r, b);
+    else
+        launch_other(gpu, kernel, &shape, r, b);
     check(kpk_sync(gpu, NULL));
-    return made;
+    return (double)elements_of(r);
 }
 
 /* The share that waves can ask for whose threads take an element each. */

@@ -59,113 +59,157 @@ static void wide_head(const struct heads_case *c, const float *x,
         scale[i] = most * 4;
 }
 
+/* A case's operands, on the host, and results; `rows` of a cache have `kept`
+ * numbers each. */
+struct heads {
+    uint32_t all; /* heads of a token: Q's, K's, V's */
+    size_t width, total, kept, nq;
+    uint64_t rows;
+    float *x, *bias, *q_norm, *k_norm, *table;
+    int64_t *ids;
+    kt_real *want, *scale;
+    float *got;
+    uint16_t *got_q, *got_cache;
+};
+
+static const float heads_eps = 1e-6f;
+
+static struct heads make_heads(struct kt *t, const struct heads_case *c,
+                               uint64_t seed)
+{
+    struct heads h = {.all = c->heads + 2 * c->kv_heads,
+                      .kept = 2 * (size_t)c->kv_heads * c->d,
+                      .nq = (size_t)c->tokens * c->heads * c->d,
+                      .rows = c->tokens + 2};
+
+    h.width = (size_t)h.all * c->d;
+    h.total = c->tokens * h.width;
+    h.x = kt_host(t, KT_F32, h.total, KT_SMALL, seed);
+    h.bias = kt_host(t, KT_F32, h.width, KT_SMALL, seed + 50);
+    h.q_norm = kt_host(t, KT_F32, c->d, KT_SMALL, seed + 60);
+    h.k_norm = kt_host(t, KT_F32, c->d, KT_SMALL, seed + 70);
+    h.table = kt_host(t, KT_F32, (size_t)c->tokens * c->d, KT_SMALL, seed + 80);
+    h.ids = kt_alloc(t, h.rows * sizeof(*h.ids));
+    h.want = kt_alloc(t, (h.total + 1) * sizeof(*h.want));
+    h.scale = kt_alloc(t, (h.total + 1) * sizeof(*h.scale));
+    h.got = kt_alloc(t, (h.total + 1) * 4);
+    h.got_q = kt_alloc(t, (h.nq + 1) * 2);
+    h.got_cache = kt_alloc(t, h.rows * h.kept * 2);
+    for (size_t i = 0; c->how & LARGE && i < h.total; i++) {
+        const size_t head = i % h.width / c->d;
+
+        if (head % 2 && head < c->heads + c->kv_heads)
+            h.x[i] *= 0x1p120F;
+    }
+    /* the last first; of four or more one below, and one beyond the rows */
+    for (uint32_t i = 0; i < c->tokens; i++)
+        h.ids[i] = i == 2   ? -1
+                   : i == 3 ? (int64_t)h.rows
+                            : (int64_t)(h.rows - 1 - i);
+    return h;
+}
+
+static void compute_heads(const struct heads_case *c, const struct heads *h)
+{
+    for (uint32_t i = 0; i < c->tokens; i++)
+        for (uint32_t head = 0; head < h->all; head++) {
+            const size_t at = i * h->width + (size_t)head * c->d;
+            const bool of_q = head < c->heads,
+                       of_v = head >= c->heads + c->kv_heads;
+            const float *norm = of_q && (c->how & NORMED_Q) ? h->q_norm
+                                : !of_q && !of_v && (c->how & NORMED_K)
+                                    ? h->k_norm
+                                    : NULL;
+
+            wide_head(
+                c, h->x + at,
+                c->how & BIASED ? h->bias + (size_t)head * c->d : NULL, norm,
+                c->how & TURNED && !of_v ? h->table + (size_t)i * c->d : NULL,
+                heads_eps, h->want + at, h->scale + at);
+        }
+}
+
+/* Launches and reads the results. False if the launch failed. */
+static bool launch_heads(struct kt *t, const struct heads_case *c,
+                         const struct heads *h)
+{
+    const uint32_t flags = c->how & NEOX;
+    void *qkv = kt_device(t, h->x, h->total * 4, 0);
+    const void *bias =
+        c->how & BIASED ? kt_device(t, h->bias, h->width * 4, 0) : NULL;
+    const void *q_norm =
+        c->how & NORMED_Q ? kt_device(t, h->q_norm, c->d * 4, 0) : NULL;
+    const void *k_norm =
+        c->how & NORMED_K ? kt_device(t, h->k_norm, c->d * 4, 0) : NULL;
+    const void *table =
+        c->how & TURNED
+            ? kt_device(t, h->table, (size_t)c->tokens * c->d * 4, 0)
+            : NULL;
+    const void *ids =
+        c->how & KEPT ? kt_device(t, h->ids, c->tokens * 8, 0) : NULL;
+    void *cache =
+        c->how & KEPT ? kt_device(t, NULL, h->rows * h->kept * 2, 0) : NULL;
+    void *q = kt_device(t, NULL, h->nq * 2, 0);
+
+    if (!KT_LAUNCH(t, c->grid, c->block, 0, qkv, bias, q_norm, k_norm, table, q,
+                   ids, cache, h->rows, c->tokens, c->heads, c->kv_heads, c->d,
+                   heads_eps, flags))
+        return false;
+    kt_read(t, h->got_q, q, h->nq * 2);
+    kt_read(t, h->got, qkv, h->total * 4);
+    if (cache)
+        kt_read(t, h->got_cache, cache, h->rows * h->kept * 2);
+    return true;
+}
+
+/* With a cache K and V go there, and qkv stays as it was. */
+static void check_heads(struct kt *t, const struct heads_case *c,
+                        const struct heads *h)
+{
+    const struct kt_gate numbers = {0.5L, (c->d + 16) * V, NULL, false};
+    const size_t nheads = (size_t)c->heads * c->d;
+    uint16_t *untouched = kt_alloc(t, h->rows * h->kept * 2);
+    bool *written = kt_alloc(t, h->rows);
+
+    memset(untouched, 0xa5, h->rows * h->kept * 2);
+    for (uint32_t i = 0; i < c->tokens; i++) {
+        const size_t at = i * h->width, at_k = at + nheads;
+        struct kt_gate gate = numbers;
+
+        gate.scale = h->scale + at;
+        kt_check(t, KT_F16, h->got_q + i * nheads, h->want + at, nheads, gate);
+        gate.scale += nheads;
+        if (!(c->how & KEPT)) {
+            kt_check(t, KT_F32, h->got + at_k, h->want + at_k, h->kept, gate);
+            continue;
+        }
+        kt_check_bytes(t, h->got + at, h->x + at, h->width * 4, "qkv");
+        if (h->ids[i] < 0 || (uint64_t)h->ids[i] >= h->rows)
+            continue;
+        written[h->ids[i]] = true;
+        kt_check(t, KT_F16, h->got_cache + (size_t)h->ids[i] * h->kept,
+                 h->want + at_k, h->kept, gate);
+    }
+    for (size_t r = 0; c->how & KEPT && r < h->rows; r++)
+        if (!written[r])
+            kt_check_bytes(t, h->got_cache + r * h->kept, untouched,
+                           h->kept * 2, "another row of the cache");
+}
+
 void fused_run_heads(struct kt *t, const struct kt_row *row)
 {
-    const float eps = 1e-6f;
-
     (void)row;
     for (size_t k = 0; k < NCASES(heads_cases); k++) {
         const struct heads_case *c = &heads_cases[k];
-        const uint32_t all = c->heads + 2 * c->kv_heads, flags = c->how & NEOX;
-        const size_t width = (size_t)all * c->d, total = c->tokens * width;
-        const size_t kept = 2 * (size_t)c->kv_heads * c->d;
-        const uint64_t rows = c->tokens + 2;
-        const size_t nq = (size_t)c->tokens * c->heads * c->d;
-        float *x = kt_host(t, KT_F32, total, KT_SMALL, k);
-        float *bias = kt_host(t, KT_F32, width, KT_SMALL, k + 50);
-        float *q_norm = kt_host(t, KT_F32, c->d, KT_SMALL, k + 60);
-        float *k_norm = kt_host(t, KT_F32, c->d, KT_SMALL, k + 70);
-        float *table =
-            kt_host(t, KT_F32, (size_t)c->tokens * c->d, KT_SMALL, k + 80);
-        int64_t *ids = kt_alloc(t, rows * sizeof(*ids));
-        kt_real *want = kt_alloc(t, (total + 1) * sizeof(*want));
-        kt_real *scale = kt_alloc(t, (total + 1) * sizeof(*scale));
-        float *got = kt_alloc(t, (total + 1) * 4);
-        uint16_t *got_q = kt_alloc(t, (nq + 1) * 2);
-        uint16_t *got_cache = kt_alloc(t, rows * kept * 2);
-        uint16_t *untouched = kt_alloc(t, rows * kept * 2);
-        bool *written = kt_alloc(t, rows);
+        const struct heads h = make_heads(t, c, k);
         char *text = kt_alloc(t, 96);
 
         (void)snprintf(text, 96, "%u x (%u + 2 x %u) x %u, how %u", c->tokens,
                        c->heads, c->kv_heads, c->d, c->how);
         t->what = text;
-        memset(untouched, 0xa5, rows * kept * 2);
-        for (size_t i = 0; c->how & LARGE && i < total; i++) {
-            const size_t h = i % width / c->d;
-
-            if (h % 2 && h < c->heads + c->kv_heads)
-                x[i] *= 0x1p120F;
-        }
-        /* the last first; of four or more one below, and one beyond the rows */
-        for (uint32_t i = 0; i < c->tokens; i++)
-            ids[i] = i == 2   ? -1
-                     : i == 3 ? (int64_t)rows
-                              : (int64_t)(rows - 1 - i);
-        for (uint32_t i = 0; i < c->tokens; i++)
-            for (uint32_t h = 0; h < all; h++) {
-                const size_t at = i * width + (size_t)h * c->d;
-                const bool of_q = h < c->heads,
-                           of_v = h >= c->heads + c->kv_heads;
-                const float *norm = of_q && (c->how & NORMED_Q) ? q_norm
-                                    : !of_q && !of_v && (c->how & NORMED_K)
-                                        ? k_norm
-                                        : NULL;
-
-                wide_head(
-                    c, x + at, c->how & BIASED ? bias + (size_t)h * c->d : NULL,
-                    norm,
-                    c->how & TURNED && !of_v ? table + (size_t)i * c->d : NULL,
-                    eps, want + at, scale + at);
-            }
-        void *qkv = kt_device(t, x, total * 4, 0);
-        const void *dbias =
-            c->how & BIASED ? kt_device(t, bias, width * 4, 0) : NULL;
-        const void *dq =
-            c->how & NORMED_Q ? kt_device(t, q_norm, c->d * 4, 0) : NULL;
-        const void *dk =
-            c->how & NORMED_K ? kt_device(t, k_norm, c->d * 4, 0) : NULL;
-        const void *dtable =
-            c->how & TURNED
-                ? kt_device(t, table, (size_t)c->tokens * c->d * 4, 0)
-                : NULL;
-        const void *dids =
-            c->how & KEPT ? kt_device(t, ids, c->tokens * 8, 0) : NULL;
-        void *cache =
-            c->how & KEPT ? kt_device(t, NULL, rows * kept * 2, 0) : NULL;
-        void *q = kt_device(t, NULL, nq * 2, 0);
-        const struct kt_gate numbers = {0.5L, (c->d + 16) * V, NULL, false};
-
-        if (!KT_LAUNCH(t, c->grid, c->block, 0, qkv, dbias, dq, dk, dtable, q,
-                       dids, cache, rows, c->tokens, c->heads, c->kv_heads,
-                       c->d, eps, flags))
+        compute_heads(c, &h);
+        if (!launch_heads(t, c, &h))
             return;
-        kt_read(t, got_q, q, nq * 2);
-        kt_read(t, got, qkv, total * 4);
-        if (cache)
-            kt_read(t, got_cache, cache, rows * kept * 2);
-        for (uint32_t i = 0; i < c->tokens; i++) {
-            const size_t at = i * width, nheads = (size_t)c->heads * c->d;
-            struct kt_gate gate = numbers;
-
-            gate.scale = scale + at;
-            kt_check(t, KT_F16, got_q + i * nheads, want + at, nheads, gate);
-            gate.scale += nheads;
-            if (!cache) {
-                kt_check(t, KT_F32, got + at + nheads, want + at + nheads, kept,
-                         gate);
-                continue;
-            }
-            kt_check_bytes(t, got + at, x + at, width * 4, "qkv");
-            if (ids[i] < 0 || (uint64_t)ids[i] >= rows)
-                continue;
-            written[ids[i]] = true;
-            kt_check(t, KT_F16, got_cache + (size_t)ids[i] * kept,
-                     want + at + nheads, kept, gate);
-        }
-        for (size_t r = 0; cache && r < rows; r++)
-            if (!written[r])
-                kt_check_bytes(t, got_cache + r * kept, untouched, kept * 2,
-                               "another row of the cache");
+        check_heads(t, c, &h);
     }
 }

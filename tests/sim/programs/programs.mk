@@ -16,12 +16,15 @@ PROGRAM_HEADERS := $(wildcard tests/sim/programs/*.h)
 PROGRAM_CFLAGS = -x hip -std=c++17 -O2 -Wall -Wextra -Wno-unused-value -Wno-unused-parameter
 PROGRAM_LIBS   = $(if $(DEVICE_LIBDIR),-L$(DEVICE_LIBDIR)) -lamdhip64 -lstdc++ -lm -pthread
 
+# Flags of single programs, by $(*F).
+program_flags = $(if $(filter fences%,$(*F)),-Ikernels/include) $(if $(filter api,$(*F)),-fno-offload-uniform-block) \
+  $(if $(filter buffered,$(*F)),-mprintf-kind=buffered)
 $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(PROGRAM_HEADERS) $(B)/stamp/device $$(call KPACK_CONSTANTS,$$(*D))
 	@mkdir -p $(@D)
 	@echo "  HIPCC program $*"
 	@$(KPACK_DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -cuid=$(*F) \
 	  $(KPACK_DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call KPACK_COV,$(*D)) \
-	  $(if $(filter fences%,$(*F)),-Ikernels/include) $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(if $(filter buffered,$(*F)),-mprintf-kind=buffered) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
+	  $(program_flags) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
 
 # HIP's old headers need the wavefront's size in host compilations, too.
 .PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
@@ -43,8 +46,10 @@ $(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 	@mkdir -p $(@D)
 	@$(call runner,$<)
 
-$(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) $(B)/program/gfx942/streams.hsaco $(B)/program/gfx1100/textures.hsaco
-$(H)/test/sim/test_hip_weak: | $(foreach a,gfx90a gfx942 gfx1030 gfx1100 gfx1201,$(B)/program/$a/fences.hsaco $(B)/program/$a/fences_without.hsaco)
+$(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) \
+    $(B)/program/gfx942/streams.hsaco $(B)/program/gfx1100/textures.hsaco
+$(H)/test/sim/test_hip_weak: | $(foreach a,gfx90a gfx942 gfx1030 gfx1100 gfx1201,\
+    $(B)/program/$a/fences.hsaco $(B)/program/$a/fences_without.hsaco)
 
 # A static program can load the library only by its path.
 $(H)/test/program/static: tests/sim/programs/static.c $(SIM_LIB)

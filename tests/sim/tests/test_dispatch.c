@@ -621,6 +621,69 @@ static void test_races_in_lds_are_found(void **state)
     "global_atomic_add v5, v3, v4, s[4:5] offset:2048 sc0\n"                   \
     "s_waitcnt vmcnt(0)\nv_readfirstlane_b32 s7, v5\ns_mov_b64 exec, -1\n"
 
+static const char *const races_of_groups[] = {
+    /* every group writes its number to one place; one reads a place that
+     * another writes, before or after
+     */
+    GFX9_PROLOGUE "v_mov_b32 v2, s2\nglobal_store_dword v1, v2, s[4:5]\n",
+    GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
+                            "v_xor_b32 v2, 0x100, v2\n"
+                            "global_load_dword v6, v2, s[4:5]\n",
+    GFX9_PROLOGUE OWN_DWORD "v_xor_b32 v3, 0x300, v2\n"
+                            "global_load_dword v6, v3, s[4:5]\n"
+                            "global_store_dword v2, v0, s[4:5]\n",
+    /* overlaps a neighbour by one byte */
+    GFX9_PROLOGUE OWN_DWORD
+    "global_store_dwordx2 v2, v[0:1], s[4:5] offset:1\n",
+    /* an atomic and what is none */
+    GFX9_PROLOGUE "global_load_dword v6, v1, s[4:5]\n"
+                  "global_atomic_add v1, v0, s[4:5]\n",
+    /* a scalar load */
+    GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
+                            "s_load_dword s8, s[4:5], 0x0\n",
+    /* counted in too early */
+    GFX9_PROLOGUE OWN_DWORD COUNT_IN "global_store_dword v2, v0, s[4:5]\n"
+                                     "v_xor_b32 v2, 0x100, v2\n"
+                                     "global_load_dword v6, v2, s[4:5]\n",
+    /* The first one writes, and the others wait for a flag, but with no
+     * write-back and no invalidation.
+     */
+    GFX9_PROLOGUE "v_mov_b32 v3, 0\nv_mov_b32 v4, 1\n"
+                  "s_cmp_lg_u32 s2, 0\n"
+                  "s_cbranch_scc1 wait\n"
+                  "global_store_dword v1, v0, s[4:5]\n"
+                  "global_atomic_add v3, v4, s[4:5] offset:3072\n"
+                  "s_endpgm\n"
+                  "wait: global_load_dword v5, v3, s[4:5] offset:3072 sc1\n"
+                  "s_waitcnt vmcnt(0)\n"
+                  "v_readfirstlane_b32 s7, v5\n"
+                  "s_cmp_eq_u32 s7, 0\n"
+                  "s_cbranch_scc1 wait\n"
+                  "global_load_dword v6, v1, s[4:5]\n",
+};
+
+static const char *const no_races_of_groups[] = {
+    /* all write the same */
+    GFX9_PROLOGUE "global_store_dword v1, v0, s[4:5]\n",
+    GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
+                            "global_load_dword v6, v2, s[4:5]\n",
+    GFX9_PROLOGUE "v_lshlrev_b32 v2, 2, v0\nv_or_b32 v2, s2, v2\n"
+                  "global_store_byte v2, v0, s[4:5]\n",
+    GFX9_PROLOGUE OWN_DWORD "global_load_dword v6, v1, s[4:5] offset:1024\n"
+                            "global_store_dword v2, v6, s[4:5]\n",
+    GFX9_PROLOGUE "global_atomic_add v1, v0, s[4:5]\n",
+    /* The last group reads the stores of the others. */
+    GFX9_PROLOGUE OWN_DWORD
+    "global_store_dword v2, v0, s[4:5]\nbuffer_wbl2 sc1\n"
+    "s_waitcnt vmcnt(0)\n" COUNT_IN "s_and_b32 s7, s7, 3\n"
+    "s_cmp_lg_u32 s7, 3\n"
+    "s_cbranch_scc1 end\n"
+    "buffer_inv sc1\n"
+    "v_xor_b32 v2, 0x100, v2\n"
+    "global_load_dword v6, v2, s[4:5]\n"
+    "end: s_nop 0\n",
+};
+
 static void test_races_between_workgroups_are_found(void **state)
 {
     struct sim_alloc *out = buffer(4096);
@@ -630,85 +693,26 @@ static void test_races_between_workgroups_are_found(void **state)
                            .block = 64,
                            .kernarg = &out->base,
                            .kernarg_nbytes = 8};
-    static const char *const wrong[] = {
-        /* every group writes its number to one place; one reads a place that
-         * another writes, before or after
-         */
-        GFX9_PROLOGUE "v_mov_b32 v2, s2\nglobal_store_dword v1, v2, s[4:5]\n",
-        GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
-                                "v_xor_b32 v2, 0x100, v2\n"
-                                "global_load_dword v6, v2, s[4:5]\n",
-        GFX9_PROLOGUE OWN_DWORD "v_xor_b32 v3, 0x300, v2\n"
-                                "global_load_dword v6, v3, s[4:5]\n"
-                                "global_store_dword v2, v0, s[4:5]\n",
-        /* overlaps a neighbour by one byte */
-        GFX9_PROLOGUE OWN_DWORD
-        "global_store_dwordx2 v2, v[0:1], s[4:5] offset:1\n",
-        /* an atomic and what is none */
-        GFX9_PROLOGUE "global_load_dword v6, v1, s[4:5]\n"
-                      "global_atomic_add v1, v0, s[4:5]\n",
-        /* a scalar load */
-        GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
-                                "s_load_dword s8, s[4:5], 0x0\n",
-        /* counted in too early */
-        GFX9_PROLOGUE OWN_DWORD COUNT_IN "global_store_dword v2, v0, s[4:5]\n"
-                                         "v_xor_b32 v2, 0x100, v2\n"
-                                         "global_load_dword v6, v2, s[4:5]\n",
-        /* The first one writes, and the others wait for a flag, but with no
-         * write-back and no invalidation.
-         */
-        GFX9_PROLOGUE "v_mov_b32 v3, 0\nv_mov_b32 v4, 1\n"
-                      "s_cmp_lg_u32 s2, 0\n"
-                      "s_cbranch_scc1 wait\n"
-                      "global_store_dword v1, v0, s[4:5]\n"
-                      "global_atomic_add v3, v4, s[4:5] offset:3072\n"
-                      "s_endpgm\n"
-                      "wait: global_load_dword v5, v3, s[4:5] offset:3072 sc1\n"
-                      "s_waitcnt vmcnt(0)\n"
-                      "v_readfirstlane_b32 s7, v5\n"
-                      "s_cmp_eq_u32 s7, 0\n"
-                      "s_cbranch_scc1 wait\n"
-                      "global_load_dword v6, v1, s[4:5]\n",
-    };
-    static const char *const right[] = {
-        /* all write the same */
-        GFX9_PROLOGUE "global_store_dword v1, v0, s[4:5]\n",
-        GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
-                                "global_load_dword v6, v2, s[4:5]\n",
-        GFX9_PROLOGUE "v_lshlrev_b32 v2, 2, v0\nv_or_b32 v2, s2, v2\n"
-                      "global_store_byte v2, v0, s[4:5]\n",
-        GFX9_PROLOGUE OWN_DWORD "global_load_dword v6, v1, s[4:5] offset:1024\n"
-                                "global_store_dword v2, v6, s[4:5]\n",
-        GFX9_PROLOGUE "global_atomic_add v1, v0, s[4:5]\n",
-        /* The last group reads the stores of the others. */
-        GFX9_PROLOGUE OWN_DWORD
-        "global_store_dword v2, v0, s[4:5]\nbuffer_wbl2 sc1\n"
-        "s_waitcnt vmcnt(0)\n" COUNT_IN "s_and_b32 s7, s7, 3\n"
-        "s_cmp_lg_u32 s7, 3\n"
-        "s_cbranch_scc1 end\n"
-        "buffer_inv sc1\n"
-        "v_xor_b32 v2, 0x100, v2\n"
-        "global_load_dword v6, v2, s[4:5]\n"
-        "end: s_nop 0\n",
-    };
 
     (void)state;
     memset(out->bytes, 0, 4096);
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        l.text = wrong[i];
+    for (size_t i = 0; i < sizeof(races_of_groups) / sizeof(races_of_groups[0]);
+         i++) {
+        l.text = races_of_groups[i];
         run_ok(&l); /* only reported when asked for */
         sim_config_mutable()->races = true;
         if (asm_dispatch(&l))
-            fail_msg("no race is found in %s", wrong[i]);
+            fail_msg("no race is found in %s", races_of_groups[i]);
         assert_int_equal(l.fault.kind, SIM_FAULT_GROUP_RACE);
         assert_non_null(strstr(l.fault.text, "data race between workgroups"));
         assert_non_null(strstr(l.fault.text, "which workgroup ("));
         sim_config_mutable()->races = false;
     }
     sim_config_mutable()->races = true;
-    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+    for (size_t i = 0;
+         i < sizeof(no_races_of_groups) / sizeof(no_races_of_groups[0]); i++) {
         memset(out->bytes, 0, 4096);
-        l.text = right[i];
+        l.text = no_races_of_groups[i];
         run_ok(&l);
     }
     sim_config_mutable()->races = false;

@@ -413,10 +413,53 @@ static void test_memory_nodes_ask_and_refuse(void **state)
 
 enum { W = 8, H = 4, PITCH = 32 };
 
+static struct driver_fill fill_all(void *device, unsigned value)
+{
+    return (struct driver_fill){.dst = device,
+                                .value = value,
+                                .element = 1,
+                                .width = PITCH * H,
+                                .height = 1};
+}
+
+/* Columns 1 to 4 of rows 1 and 2, to column 3. */
+static struct box part_in(const void *host, void *device)
+{
+    return (struct box){.src_x = 1,
+                        .src_y = 1,
+                        .src_type = HOST,
+                        .src_host = host,
+                        .src_pitch = W,
+                        .src_height = H,
+                        .dst_x = 3,
+                        .dst_y = 1,
+                        .dst_type = DEVICE,
+                        .dst_device = device,
+                        .dst_pitch = PITCH,
+                        .dst_height = H,
+                        .width = 4,
+                        .height = 2,
+                        .depth = 1};
+}
+
+static struct box all_out(void *device, void *host)
+{
+    return (struct box){.src_type = DEVICE,
+                        .src_device = device,
+                        .src_pitch = PITCH,
+                        .dst_type = HOST,
+                        .dst_host = host,
+                        .dst_pitch = W,
+                        .width = W,
+                        .height = H,
+                        .depth = 1};
+}
+
 static void test_nodes_by_driver_structures(void **state)
 {
     unsigned char host[H][W], back[H][W] = {{0}}, *device;
     hipGraphNode_t fill_node, in, out;
+    struct driver_fill fill;
     struct box p, got;
     hipGraphExec_t exec;
     hipGraph_t graph;
@@ -430,32 +473,10 @@ static void test_nodes_by_driver_structures(void **state)
     EXPECT(hipSuccess, hipCtxCreate(&context, 0, 0));
     EXPECT(hipSuccess, hipMalloc((void **)&device, PITCH * H));
     EXPECT(hipSuccess, hipGraphCreate(&graph, 0));
-    {
-        const struct driver_fill f = {.dst = device,
-                                      .value = 0xee,
-                                      .element = 1,
-                                      .width = PITCH * H,
-                                      .height = 1};
-
-        EXPECT(hipSuccess, hipDrvGraphAddMemsetNode(&fill_node, graph, NULL, 0,
-                                                    &f, context));
-    }
-    /* Columns 1 to 4 of rows 1 and 2, to column 3. */
-    p = (struct box){.src_x = 1,
-                     .src_y = 1,
-                     .src_type = HOST,
-                     .src_host = host,
-                     .src_pitch = W,
-                     .src_height = H,
-                     .dst_x = 3,
-                     .dst_y = 1,
-                     .dst_type = DEVICE,
-                     .dst_device = device,
-                     .dst_pitch = PITCH,
-                     .dst_height = H,
-                     .width = 4,
-                     .height = 2,
-                     .depth = 1};
+    fill = fill_all(device, 0xee);
+    EXPECT(hipSuccess, hipDrvGraphAddMemsetNode(&fill_node, graph, NULL, 0,
+                                                &fill, context));
+    p = part_in(host, device);
     EXPECT(hipErrorInvalidValue,
            hipDrvGraphAddMemcpyNode(&in, graph, &fill_node, 1, &p, NULL));
     EXPECT(hipErrorInvalidValue,
@@ -465,15 +486,7 @@ static void test_nodes_by_driver_structures(void **state)
     memset(&got, 0xff, sizeof(got));
     EXPECT(hipSuccess, hipDrvGraphMemcpyNodeGetParams(in, &got));
     assert_memory_equal(&got, &p, sizeof(p));
-    p = (struct box){.src_type = DEVICE,
-                     .src_device = device,
-                     .src_pitch = PITCH,
-                     .dst_type = HOST,
-                     .dst_host = back,
-                     .dst_pitch = W,
-                     .width = W,
-                     .height = H,
-                     .depth = 1};
+    p = all_out(device, back);
     EXPECT(hipSuccess,
            hipDrvGraphAddMemcpyNode(&out, graph, &in, 1, &p, context));
     EXPECT(hipSuccess, hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
@@ -488,16 +501,9 @@ static void test_nodes_by_driver_structures(void **state)
     p.height = 1;
     EXPECT(hipSuccess,
            hipDrvGraphExecMemcpyNodeSetParams(exec, in, &p, context));
-    {
-        const struct driver_fill f = {.dst = device,
-                                      .value = 0x11,
-                                      .element = 1,
-                                      .width = PITCH * H,
-                                      .height = 1};
-
-        EXPECT(hipSuccess, hipDrvGraphExecMemsetNodeSetParams(exec, fill_node,
-                                                              &f, context));
-    }
+    fill = fill_all(device, 0x11);
+    EXPECT(hipSuccess,
+           hipDrvGraphExecMemsetNodeSetParams(exec, fill_node, &fill, context));
     launch(exec);
     assert_int_equal(back[1][3], host[1][1]);
     assert_int_equal(back[2][3], 0x11);
