@@ -97,7 +97,8 @@ HIP_API hipError_t hipDeviceGetName(char *name, int len, hipDevice_t device)
         LEAVE(hipErrorInvalidValue);
     /* HIP 5.2 fails unless the whole name fits. */
     if (process.release == 5 &&
-        (size_t)len <= strlen(process_device(device)->sim->target->product->name))
+        (size_t)len <=
+            strlen(process_device(device)->sim->target->product->name))
         LEAVE(hipErrorInvalidValue);
     snprintf(name, (size_t)len, "%s",
              process_device(device)->sim->target->product->name);
