@@ -269,32 +269,32 @@ static void add_layer(struct file *f, uint32_t layer)
         bool there;
         uint32_t rows, columns;
         double centre, size;
-        uint32_t planes;
+        uint32_t planes; /* 0: a matrix */
     } rows[] = {
-        {"attn_norm.weight", true, 1, t->width, 1, 0.2},
-        {"attn_q.weight", true, q, t->width, 0, wide},
-        {"attn_k.weight", true, kv, t->width, 0, wide},
-        {"attn_v.weight", true, kv, t->width, 0, wide},
-        {"attn_q.bias", t->biased, 1, q, 0, 0.3},
-        {"attn_k.bias", t->biased, 1, kv, 0, 0.3},
-        {"attn_v.bias", t->biased, 1, kv, 0, 0.3},
-        {"attn_q_norm.weight", t->normed, 1, t->head, 1, 0.2},
-        {"attn_k_norm.weight", t->normed, 1, t->head, 1, 0.2},
-        {"attn_output.weight", true, t->width, q, 0, 1 / sqrt(q)},
+        {"attn_norm.weight", true, 1, t->width, 1, 0.2, 0},
+        {"attn_q.weight", true, q, t->width, 0, wide, 0},
+        {"attn_k.weight", true, kv, t->width, 0, wide, 0},
+        {"attn_v.weight", true, kv, t->width, 0, wide, 0},
+        {"attn_q.bias", t->biased, 1, q, 0, 0.3, 0},
+        {"attn_k.bias", t->biased, 1, kv, 0, 0.3, 0},
+        {"attn_v.bias", t->biased, 1, kv, 0, 0.3, 0},
+        {"attn_q_norm.weight", t->normed, 1, t->head, 1, 0.2, 0},
+        {"attn_k_norm.weight", t->normed, 1, t->head, 1, 0.2, 0},
+        {"attn_output.weight", true, t->width, q, 0, 1 / sqrt(q), 0},
         {"attn_output.bias", t->biased && strcmp(t->arch, "llama") == 0, 1,
-         t->width, 0, 0.3},
-        {"post_attention_norm.weight", t->twice, 1, t->width, 1, 0.2},
-        {"ffn_norm.weight", true, 1, t->width, 1, 0.2},
-        {"ffn_gate.weight", plain, t->inner, t->width, 0, wide},
-        {"ffn_up.weight", plain, t->inner, t->width, 0, wide},
-        {"ffn_down.weight", plain, t->width, t->inner, 0, deep},
-        {"ffn_gate_inp.weight", mixed, t->experts, t->width, 0, wide},
+         t->width, 0, 0.3, 0},
+        {"post_attention_norm.weight", t->twice, 1, t->width, 1, 0.2, 0},
+        {"ffn_norm.weight", true, 1, t->width, 1, 0.2, 0},
+        {"ffn_gate.weight", plain, t->inner, t->width, 0, wide, 0},
+        {"ffn_up.weight", plain, t->inner, t->width, 0, wide, 0},
+        {"ffn_down.weight", plain, t->width, t->inner, 0, deep, 0},
+        {"ffn_gate_inp.weight", mixed, t->experts, t->width, 0, wide, 0},
         {"ffn_gate_exps.weight", mixed, t->inner, t->width, 0, wide,
          t->experts},
         {"ffn_up_exps.weight", mixed, t->inner, t->width, 0, wide, t->experts},
         {"ffn_down_exps.weight", mixed, t->width, t->inner, 0, deep,
          t->experts},
-        {"post_ffw_norm.weight", t->twice, 1, t->width, 1, 0.2},
+        {"post_ffw_norm.weight", t->twice, 1, t->width, 1, 0.2, 0},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

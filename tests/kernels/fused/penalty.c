@@ -37,10 +37,9 @@ void fused_run_penalty(struct kt *t, const struct kt_row *row)
             want[i] = kt_get(type, x, i);
         /* repeated tokens, and one beyond the vocabulary */
         for (size_t j = 0; j < n_context; j++) {
-            const uint32_t token = (uint32_t)(kt_random(&seed) % (vocab + 1)),
-                           before = j / 2;
+            const uint32_t token = (uint32_t)(kt_random(&seed) % (vocab + 1));
 
-            context[j] = j % 5 == 4 ? context[before] : token;
+            context[j] = j % 5 == 4 ? context[j / 2] : token;
         }
         for (size_t j = 0; j < n_context; j++) {
             const uint32_t i = context[j];
