@@ -3,7 +3,8 @@
 # native, those of the machine's GPUs
 #
 # Two modules are built for all of AMD's half, and a sample of their tests runs
-# on a simulated GPU of each family. `make check-wide` runs all tests of all.
+# on a simulated GPU of each family; attention for gfx9-generic alone. `make
+# check-wide` runs all tests of all.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
@@ -116,4 +117,10 @@ tests() { # module kernels
 }
 tests vector_add '*'
 tests fill '*_f32'
+
+# No default target has waves of 64 lanes and no matrix instructions.
+check "attention builds for gfx9-generic" build B="$WORK/nine" MODULES=attention \
+    ARCHS=gfx9-generic DEVICES= kernel-tests
+check "attention on gfx906" env LD_LIBRARY_PATH="$H/sim" KPK_SIM_DEVICES=gfx906 \
+    "$WORK/nine${H#"$B"}/test/kernels/attention" -k 'attention*_64'
 finish

@@ -19,6 +19,7 @@
  *   wmma, gfx11   l%16                  8: l/16; both halves need all of P
  *   mma           l/4, l/4+8            4: l%4
  *   fma           l%8, l%8+8            4: l/8; P goes from lane to lane
+ *   fma, wave64   l%8, l%8+8            2: l/8; the same
  */
 #pragma once
 
@@ -63,7 +64,7 @@ template <typename T> struct Scores {
     static DEV_MEMBER constexpr u32 unit_row(u32 g, u32 e)
     {
         if (!has_matrix)
-            return g + 4 * e;
+            return g + lane_groups * e;
         if (KPK_NVIDIA)
             return e / 2 * 8 + 2 * g + e % 2;
         return KPK_WMMA == 11 ? 2 * e + g : each * g + e;
@@ -90,6 +91,8 @@ template <typename T> struct Scores {
         } else if constexpr (has_matrix) {
             return join_lanes<4>(v, op);
         } else {
+            if (matrix_wave == 64)
+                v = op(v, shfl_xor(v, 32, 64));
             v = op(v, lane_xor<8>(v));
             return op(v, lane_xor<16>(v));
         }
@@ -181,14 +184,17 @@ DEV void share_out(const u32 (&words)[Scores<T>::slots][Scores<T>::run / 2],
     typedef Scores<T> S;
 
     if constexpr (!S::has_matrix) {
+        constexpr u32 each = S::run / 2; /* words of a lane */
+
         UNROLL
         for (u32 p = 0; p < S::operands; p++) {
             UNROLL
             for (u32 s = 0; s < S::slots; s++) {
                 UNROLL
                 for (u32 w = 0; w < 4; w++)
-                    out[p].col[s].v[w] = lane_read(
-                        words[s][w % 2], lane_id() % 8 + 8 * (2 * p + w / 2));
+                    out[p].col[s].v[w] =
+                        lane_read(words[s][w % each],
+                                  lane_id() % 8 + 8 * ((4 * p + w) / each));
             }
         }
 #if KPK_WMMA == 11
