@@ -285,9 +285,12 @@ static void run_far(struct kt *t, bool select, enum kt_type type)
     const char *want = kt_host(t, type, NIDS * RIGHT, KT_CODES, 1);
     void *got = kt_alloc(t, NIDS * row), *inp;
     void *out = kt_device(t, NULL, NIDS * row, 0);
+    size_t nfree, total;
     bool ok;
 
     t->what = "rows beyond 2^32 elements";
+    if (kpk_memory_info(t->inst, &nfree, &total) == KPK_OK && dim * row > total)
+        return; /* the card is too small */
     if (kpk_malloc(t->inst, dim * row, &inp) != KPK_OK) {
         kt_fail(t, "%s", kpk_error_message());
         return;
