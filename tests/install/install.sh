@@ -51,6 +51,7 @@ refuse "a PREFIX that is relative" "PREFIX=opt: programs look for kpack below an
 check "nothing is installed there" sh -c "! ls -d '$WORK/else'*"
 quoted() { # make's recipe, as the shell reads it
     plain_make -n install B="$B" H="$H" DESTDIR="$WORK/it's" PREFIX="/a 'b'" PACK=candle |
+        sed ':a; /\\$/ { N; s/\\\n//; ba }' |
         sed -n 's,^RUN_BY=.. LIBDIR=.lib. gen/ship/install,printf "%s.",p' | sh | grep -F "$WORK/it's./a 'b'."
 }
 check "quotes in DESTDIR and PREFIX" quoted
