@@ -210,6 +210,10 @@ template <typename T> struct ConvPlan {
         at.w = w;
         at.y = y;
     }
+    static DEV_MEMBER u32 blocks_at_once()
+    {
+        return min_of(multiprocessors(), (u32)gridDim.x);
+    }
     static DEV_MEMBER u32 min_of_lanes(u32 v)
     {
         UNROLL
@@ -372,7 +376,7 @@ template <typename T> struct ConvPlan {
             room > lds_nbytes ? part_nbytes(at.log_m, at.log_splits) : 0;
         /* no more than a block's only tile has, and the one behind them */
         const u32 stages = div_up(at.terms, row_channels << log_wide);
-        const u32 wanted = at.tiles <= min_of(multiprocessors(), (u32)gridDim.x)
+        const u32 wanted = at.tiles <= blocks_at_once()
                                ? min_of(stages + 1, most_ring)
                                : most_ring;
 
@@ -405,8 +409,7 @@ template <typename T> struct ConvPlan {
                     : steps * step + slab + kernel +
                           (at.taps_once < at.taps ? 3 : 1) * 1500;
         const u32 beside = direct ? 6400 : roomy ? 10500 : 2000;
-        const u64 turns =
-            div_up(at.tiles, min_of(multiprocessors(), (u32)gridDim.x));
+        const u64 turns = div_up(at.tiles, blocks_at_once());
         const u64 cost =
             turns * ((u64)stages * stage + beside + (n << at.log_m) / 10);
 

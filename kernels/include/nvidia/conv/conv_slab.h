@@ -33,11 +33,11 @@ struct ConvSlab : ConvTiles<Transposed, T> {
                 begin(at, tile, at.tile[0]);
             __syncthreads();
             one_tile(at.tile[0], has_kernel);
-            has_kernel = stays(blocks);
+            has_kernel = keeps_kernel(blocks);
         }
     }
     /* whether the block's next tile finds all of its kernel in LDS */
-    DEV_MEMBER bool stays(const TileBlocks &blocks) const
+    DEV_MEMBER bool keeps_kernel(const TileBlocks &blocks) const
     {
         return !Transposed && blocks.count % at.tiles_o == 0 &&
                at.taps_once == at.taps &&
