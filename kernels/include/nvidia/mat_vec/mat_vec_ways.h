@@ -67,6 +67,8 @@ constexpr u64 k = set_of<Q2_K, Q3_K, Q4_K, Q5_K, Q6_K>;
  * columns from LDS */
 constexpr u64 narrow =
     set_of<Q4_0, Q4_1, Q2_K, Q3_K, Q4_K, IQ4_NL, IQ4_XS, MXFP4>;
+/* formats that take `mma` for five to eight columns from 8192 rows on */
+constexpr u64 of_8192 = ~(q8 | mxfp4 | set_of<Q4_0, Q4_1, Q2_K, Q4_K, Q5_K>);
 constexpr u64 of_tables = set_of<Q4_K, Q5_K>; /* has_scale_table */
 
 /* Limits of rows count the rows of all matrices of a launch; with the bit
@@ -96,14 +98,14 @@ constexpr Row ways[] = {
     {1, 1, ~q8,       rows,   6000, no_end,       1025, any,       bulk,      8, 2,    persistent, 34},
     {1, 1, of_256,    rows,   3001, no_end,       1025, 2048,      bulk,      8, 2,    persistent, 34},
     {1, 1, q8,        rows,  20000, no_end,       1025, any,       bulk,      8, 2,    persistent, 34},
-    {1, 1, of_256|q8, matrix,    1, 3000,         1025, 2048,      registers, 4, 2,    own,  never},
+    {1, 1, of_256,    matrix,    1, no_end,       1025, 2048,      registers, 4, 2,    own,  3001},
+    {1, 1, q8,        matrix,    1, 3000,         1025, 2048,      registers, 4, 2,    own,  never},
     {1, 1, all,       matrix,    1, each,         2049, 4096,      registers, 1, 1,    own,  never},
     {1, 1, all,       matrix,    1, each | 8,     2049, 4096,      registers, 2, 2,    own,  never},
     {1, 1, all,       rows,      1, each,         4097, 8192,      registers, 1, 2,    own,  never},
     {1, 1, all,       rows,   1200, no_end,       1025, 4096,      copies,    4, 1,    own,  1},
     {1, 1, q8,        rows,      1, no_end,          0, any,       copies,    2, 2,    own,  never},
     {1, 1, ~q8,       rows,      1, no_end,          0, any,       copies,    2, 3,    own,  never},
-    {1, 1, of_256|q8, matrix, 3001, no_end,       1025, 2048,      registers, 4, 2,    own,  1},
     {1, 1, all,       matrix,    1, 1536,         4097, 8192,      registers, 1, 2,    own,  never},
     {1, 1, all,       matrix,    1, no_end,          0, any,       copies,    4, 1,    each_grid, 1},
     {1, 1, all,       nothing,   1, no_end,          0, any,       plain,     4, 1,    each_grid, 1},
@@ -124,15 +126,15 @@ constexpr Row ways[] = {
     {4, 4, set_of<Q4_1, Q5_0, Q5_1, Q5_K, Q6_K>,
                       rows,   2048, no_end,       3072, any,       bulk,      8, 2,    persistent, 40},
     {3, 4, narrow,    rows,      1, no_end,          0, any,       copies,    8, 1,    own,  12001},
-    {2, 4, all,       rows,      1, no_end,          0, any,       copies,    4, 1,    own,  never},
+    {2, 2, all,       rows,      1, no_end,          0, any,       copies,    4, 1,    own,  never},
     {2, 4, all,       matrix,    1, no_end,          0, any,       copies,    4, 1,    own,  never},
 
     {8, 8, set_of<Q5_K>, rows, 2000, no_end,         0, any,       mma,      16, 2,    own,  40000},
     {5, 8, set_of<Q4_0, Q4_1, Q4_K>, rows, 2000, no_end, 0, any,   mma,      16, 2,    own,  40000},
     {5, 8, q8,        rows,   2400, no_end,          0, any,       mma,      16, 3,    own,  40000},
     {5, 8, set_of<Q2_K>, rows, 14000, no_end,        0, any,       mma,      16, 2,    own,  40000},
-    {5, 8, ~(q8 | mxfp4 | set_of<Q2_K>), rows, 8192, no_end, 0, any, mma,    16, 2,    own,  40000},
-    {5, 8, ~mxfp4,    rows,      1, no_end,          0, any,       copies,    4, 1,    own,  never},
+    {5, 7, set_of<Q5_K>, rows, 8192, no_end,         0, any,       mma,      16, 2,    own,  40000},
+    {5, 8, of_8192,   rows,   8192, no_end,          0, any,       mma,      16, 2,    own,  40000},
     {5, 8, ~mxfp4,    matrix,    1, no_end,          0, any,       copies,    4, 1,    own,  never},
     {2, 8, all,       nothing,   1, no_end,          0, any,       plain,     4, 1,    own,  never},
 };
