@@ -27,6 +27,9 @@
 #include "nvidia/conv/conv_1x1.h"
 #include "nvidia/conv/conv_slab.h"
 #endif
+#if KPK_WARPGROUPS
+#include "nvidia/conv/conv_product.h"
+#endif
 
 template <typename T, u32 PX, u32 OC> struct ConvTile {
     using A = sum_t<T>;
@@ -270,6 +273,9 @@ template <typename T> struct ConvLds {
 #if KPK_SM >= 80
     typename ConvPlan<T>::Shape shape;
 #endif
+#if KPK_WARPGROUPS
+    ConvProduct<T> product;
+#endif
     alignas(128) u8 lds[nbytes];
 };
 
@@ -300,8 +306,9 @@ DEV_CALLED void run_slab(typename ConvPlan<T>::Shape &shape, u32 lds,
         .run(blocks);
 }
 
-/* Convolves by matrix instructions, if conv_plan.h has a tile for it. Inlined,
- * because a call would keep the convolution in each thread's stack. */
+/* Convolves by matrix instructions, if conv_product.h or conv_plan.h has a tile
+ * for it. Inlined, because a call would keep the convolution in each thread's
+ * stack. */
 template <bool Transposed, typename T>
 DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                  const T *w, T *y)
@@ -318,6 +325,20 @@ DEV bool by_plan(const TileBlocks &blocks, const Conv &v, const T *x,
                          ? dynamic_lds_nbytes()
                          : 0;
 
+#if KPK_WARPGROUPS
+    if constexpr (!Transposed && sizeof(T) == 2) {
+        if (ConvLds<T>::nbytes + more >= max_of(ConvProductMany::lds_nbytes,
+                                                ConvProductFew::lds_nbytes) &&
+            blockDim.x == ConvPlan<T>::threads && ConvProduct<T>::fits(v, w)) {
+            if (threadIdx.x == 0)
+                all.product.set(v, x, w, y);
+            __syncthreads();
+            /* no function: a call would make wgmma wait */
+            conv_by_product(all.product, blocks, all.lds);
+            return true;
+        }
+    }
+#endif
     if (threadIdx.x < ConvPlan<T>::callers)
         ConvPlan<T>::plan(v, x, w, y, ConvLds<T>::nbytes + more, shape);
     __syncthreads();

@@ -45,15 +45,6 @@ template <u32 D, u32 Lines> struct AttendColumns {
     }
 };
 
-template <u32 n> DEV void take_registers()
-{
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n));
-}
-template <u32 n> DEV void give_registers()
-{
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n));
-}
-
 template <typename T, u32 D, class Form> struct AttendGroups {
     typedef AttendGroupsShape<D> Shape;
     static constexpr u32 groups = Shape::groups, keys = Shape::keys;

@@ -11,6 +11,12 @@
 #include "conv/image_tile.h"
 #include "nvidia/copy/cluster.h"
 
+/* the lowest bit of v that is set */
+DEV u32 low_bit(u32 v)
+{
+    return v & (0 - v);
+}
+
 template <typename T> struct ConvPlan {
     static constexpr u32 row_channels = 32 / sizeof(T); /* in a row of LDS */
     static constexpr u32 threads = 1024;
@@ -382,9 +388,9 @@ template <typename T> struct ConvPlan {
 
         at.ring_stages = min_of((room - at.ring_at) / at.stage_nbytes, wanted);
         at.direct =
-            at.patches || (room > lds_nbytes && at.lines && v.padding == 0 &&
-                           grain >= 4 && (v.x.w == 1 || v.x.sw == 1) &&
-                           (v.x.h == 1 || v.x.sh == v.x.w * v.x.sw));
+            at.patches ||
+            (room > lds_nbytes && at.lines && v.padding == 0 && grain >= 4 &&
+             (v.x.w == 1 || v.x.sw == 1) && (v.x.h == 1 || v.x.sh == v.x.w));
     }
     /* In cycles, measured on an H200; each stage costs time beside its
      * products, so few large stages are faster. roomy: more LDS than every
@@ -434,10 +440,6 @@ template <typename T> struct ConvPlan {
                 first && (i == warp || (i < warp ? at.cost[i] >> 5 > best
                                                  : at.cost[i] >> 5 >= best));
         return first;
-    }
-    static DEV_MEMBER u32 low_bit(u32 v)
-    {
-        return v & (0 - v);
     }
     /* the remainder of outputs that use tap 0: they have the most taps */
     static DEV_MEMBER u64 fullest(const Conv &v)

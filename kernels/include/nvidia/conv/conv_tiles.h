@@ -11,6 +11,8 @@
  *   conv_1x1.h     kernels of one element, and patches: copies inputs unchanged
  *   conv_slab.h    everything else
  *
+ * On sm_90 conv_product.h makes most kernels of one element by other tiles.
+ *
  * Zeros for padding are the same as dropped terms unless a kernel element is
  * infinite or NaN. Then the sum is NaN, and the output is computed again, term
  * by term. NaN sums of f32 are always computed again, because SlabOp<f32> turns

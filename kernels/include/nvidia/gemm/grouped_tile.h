@@ -50,7 +50,7 @@ struct GroupedTiles {
      * branches on it are uniform: see tests/build/uniform.sh. */
     static DEV_MEMBER u32 of_lane(u32 v, u32 lane)
     {
-        return Tile::uniform_of_warp(__shfl_sync(all_lanes, v, lane));
+        return uniform_of_warp(__shfl_sync(all_lanes, v, lane));
     }
     DEV_MEMBER u32 tiles_of(u32 rows) const
     {
@@ -101,7 +101,7 @@ struct GroupedTiles {
             look(experts0 + warp);
         }
         const u32 in_experts = turns.at - before; /* tile among the 32's */
-        const u32 lane = Tile::uniform_of_warp(
+        const u32 lane = uniform_of_warp(
             __popc(__ballot_sync(all_lanes, upto <= in_experts)));
         const u32 of_expert = of_lane(nrows, lane);
         const u32 in_expert =
@@ -178,12 +178,12 @@ struct GroupedTiles {
     /* rows of no expert become 0 */
     DEV_MEMBER void clear() const
     {
-        const u32 none = Tile::uniform_of_warp(g.place_of(0));
-        const u32 end = Tile::uniform_of_warp(g.place_of(g.size.experts));
+        const u32 none = uniform_of_warp(g.place_of(0));
+        const u32 end = uniform_of_warp(g.place_of(g.size.experts));
 
         for (u32 i = turns.at; i < none + g.size.m - end; i += turns.step) {
             const u32 r =
-                Tile::uniform_of_warp(g.row_at(i < none ? i : i - none + end));
+                uniform_of_warp(g.row_at(i < none ? i : i - none + end));
 
             for (u32 col = threadIdx.x; r != ~0u && col < g.size.n;
                  col += Tile::threads)
@@ -212,7 +212,7 @@ struct GroupedBy {
         _Pragma("unroll 8") for (u32 e = threadIdx.x % 32; e < g.size.experts;
                                  e += 32) n +=
             div_up(g.rows_from(g.place_of(e), e), Rows);
-        return Tile<T>::uniform_of_warp(
+        return uniform_of_warp(
             join_lanes(n, [](u32 a, u32 b) { return a + b; }));
     }
     /* The time of a block's tiles. */

@@ -118,10 +118,10 @@ struct MappedTile
         MappedShared &shared = mapped_shared();
         auto &ring = reinterpret_cast<RingBarriers<Stages> &>(shared.ring);
         lds += -(u32)__cvta_generic_to_shared(lds) % 1024;
-        const u32 stages = W::uniform_of_warp(lds_address(lds));
-        const RingEnd<Stages> begin = {
-            W::uniform_of_warp(ring.first().barriers), 0, 0};
-        const u32 warp = W::uniform_of_warp(threadIdx.x / 32);
+        const u32 stages = uniform_of_warp(lds_address(lds));
+        const RingEnd<Stages> begin = {uniform_of_warp(ring.first().barriers),
+                                       0, 0};
+        const u32 warp = uniform_of_warp(threadIdx.x / 32);
         TensorMap *const maps = tensor_map_places();
 
         set_up(shared, ring, maps, tiles, warp);

@@ -2,10 +2,10 @@
  * wgmma_tile.h - a tile of a product of f16 or bf16 on sm_90
  *
  * A workgroup makes Rows x Cols results by wgmma.h; its warpgroups split the
- * rows. It walks along K in steps of 64. Several steps are on their way to LDS
- * at once, by cp.async, which puts zeros where an operand ends. While the
- * wgmmas of a step run, the wgmmas of the next step are started, which hides
- * the one barrier a step.
+ * rows and columns. It walks along K in steps of 64. Several steps are on their
+ * way to LDS at once, by cp.async, which puts zeros where an operand ends.
+ * While the wgmmas of a step run, the wgmmas of the next step are started,
+ * which hides the one barrier a step.
  *
  * The blocks of a cluster may share a tile: each takes a part of K, and then
  * sums up a part of the results, which it reads from the others' LDS.
@@ -49,24 +49,49 @@ template <bool Along, u32 Rows> struct WarpgroupLines {
     }
 };
 
+/* v, equal in all lanes, in a form that the compiler knows to be uniform. */
+DEV u32 uniform_of_warp(u32 v)
+{
+    return __shfl_sync(0xffffffffu, v, 0);
+}
+
+/* The first column of a warpgroup, of `Cols`. */
+template <u32 Down, u32 Across, u32 Cols> struct OwnColumns {
+    u32 col0;
+
+    DEV_MEMBER OwnColumns()
+        : col0(uniform_of_warp(threadIdx.x / 128) / Down % Across * Cols)
+    {
+    }
+};
+template <u32 Down, u32 Cols> struct OwnColumns<Down, 1, Cols> {
+    static constexpr u32 col0 = 0;
+};
+
 /*
- * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th wgmma_k
- * of K. Warpgroups with the same rows add up their sums in the end.
+ * Down x Across x Deep warpgroups: each makes Rows / Down rows of Cols / Across
+ * columns, of every Deep-th wgmma_k of K. Warpgroups with the same results add
+ * up their sums in the end.
  */
 template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
           u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0,
           class StepsA =
-              OperandCopy<T, WarpgroupLines<AlongA, Rows>, Down * Deep * 128>>
-struct WarpgroupTile {
+              OperandCopy<T, WarpgroupLines<AlongA, Rows>, Down * Deep * 128>,
+          class StepsB =
+              OperandCopy<T, WarpgroupLines<AlongB, Cols>, Down * Deep * 128>,
+          u32 Across = 1>
+struct WarpgroupTile : OwnColumns<Down, Across, Cols / Across> {
+    using OwnColumns<Down, Across, Cols / Across>::col0;
     static constexpr u32 shares = Shares; /* most blocks of a cluster */
-    static constexpr u32 threads = Down * Deep * 128;
-    static constexpr u32 units = Rows / Down / 64; /* of a warpgroup */
+    static constexpr u32 threads = Down * Across * Deep * 128;
+    /* a warpgroup's units of 64 rows, and columns */
+    static constexpr u32 units = Rows / Down / 64, own_cols = Cols / Across;
     static constexpr u32 step_k = wgmma_k * Deep;
     typedef WarpgroupLines<AlongA, Rows> A;
     typedef WarpgroupLines<AlongB, Cols> B;
     typedef StepsA CopyA;
-    typedef OperandCopy<T, B, threads> CopyB;
-    typedef Wgmma<T, Cols, AlongA, AlongB> Op;
+    typedef StepsB CopyB;
+    typedef Wgmma<T, own_cols, AlongA, AlongB> Op;
     static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
     static constexpr u32 stage_nbytes = Deep * piece_nbytes;
     /* Stages still being multiplied when the next stage's copies begin. If
@@ -80,20 +105,15 @@ struct WarpgroupTile {
      * launch would be distributed unevenly over the remaining room. */
     static constexpr bool fills = lds_nbytes > 113 * 1024;
 
-    f32 sums[units][Cols / 2];
+    f32 sums[units][own_cols / 2];
     u32 row0, deep;    /* of the warpgroup */
     u32 shared_before; /* tiles */
 
     DEV_MEMBER WarpgroupTile()
         : row0(uniform_of_warp(threadIdx.x / 128) % Down * (units * 64)),
-          deep(uniform_of_warp(threadIdx.x / 128) / Down), shared_before(0)
+          deep(uniform_of_warp(threadIdx.x / 128) / (Down * Across)),
+          shared_before(0)
     {
-    }
-    /* v, equal in all lanes, in a form that the compiler knows to be uniform.
-     */
-    static DEV_MEMBER u32 uniform_of_warp(u32 v)
-    {
-        return __shfl_sync(0xffffffffu, v, 0);
     }
     DEV_MEMBER bool works(u32 rows_left, u32) const
     {
@@ -165,6 +185,71 @@ struct WarpgroupTile {
         async_copies_wait<0>();
         end_sharing();
     }
+    /*
+     * As run(), for short K: copies run ahead over the ends of tiles. Sums have
+     * the LDS of one stage, and `More`.
+     *
+     * tiles.count           this block's tiles
+     * tiles.steps(i)        of a tile, with an i-th piece of K
+     * tiles.begin(i, a, b)  moves a and b to the i-th one's begin; returns its
+     *                       length along K
+     * tiles.place(i), works(*this, place), store(*this, place, lds)
+     */
+    template <class Tiles>
+    DEV_MEMBER void run_ahead(u8 *lds, const Tiles &tiles)
+    {
+        static_assert(threads / Deep / 32 * 16 * slab_pitch * sizeof(T) <=
+                              stage_nbytes + More * 1024 &&
+                          (Deep - 1) * (threads / Deep) * units * own_cols *
+                                  2 <=
+                              stage_nbytes + More * 1024,
+                      "LDS has room for all sums");
+        lds += -(u32)__cvta_generic_to_shared(lds) % 1024;
+        CopyRing<Stages, stage_nbytes> ring((u32)__cvta_generic_to_shared(lds));
+        CopyA a;
+        CopyB b;
+        u32 begun = 0, left = 0; /* tiles; of K of the last one */
+        const auto copy_next = [&] {
+            if (left == 0 && begun < tiles.count)
+                left = tiles.begin(begun++, a, b);
+            ring.fill([&](u32 stage) { copy(stage, a, b, left); });
+            left -= min_of(left, step_k);
+        };
+
+        wait_for_launch_before();
+        NO_UNROLL
+        for (u32 s = 0; s < ahead; s++)
+            copy_next();
+        NO_UNROLL
+        for (u32 t = 0; t < tiles.count; t++) {
+            const auto place = tiles.place(t);
+            /* steps with a piece for this warpgroup */
+            u32 mine = tiles.works(*this, place) ? tiles.steps(deep) : 0;
+
+            clear();
+            NO_UNROLL
+            for (u32 s = tiles.steps(0); s > 0; s--) {
+                ring.template wait<ahead>();
+                wgmma_lds_written();
+                __syncthreads();
+                if (mine > 0)
+                    multiply_step(ring.to_read() + deep * piece_nbytes);
+                mine -= min_of(mine, 1u);
+                copy_next();
+                wgmma_wait<running>();
+                ring.release();
+            }
+            wgmma_wait<0>();
+            hold();
+            __syncthreads(); /* the last step is read */
+            u8 *const stage = lds + (ring.to_fill() - ring.begin);
+            if (Deep > 1)
+                add_up(stage);
+            if (deep == 0)
+                tiles.store(*this, place, stage);
+        }
+        async_copies_wait<0>();
+    }
     static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
     {
         UNROLL
@@ -193,7 +278,7 @@ struct WarpgroupTile {
         UNROLL
         for (u32 u = 0; u < units; u++) {
             UNROLL
-            for (u32 i = 0; i < Cols / 2; i++)
+            for (u32 i = 0; i < own_cols / 2; i++)
                 sums[u][i] = 0;
         }
     }
@@ -208,7 +293,7 @@ struct WarpgroupTile {
                 Op::multiply(sums[u],
                              A::operand(stage, row0 + u * 64) +
                                  k * WgmmaStep<AlongA>::k16,
-                             B::operand(stage + A::nbytes, 0) +
+                             B::operand(stage + A::nbytes, col0) +
                                  k * WgmmaStep<AlongB>::k16,
                              1);
         }
@@ -245,17 +330,17 @@ struct WarpgroupTile {
     /* The first warpgroup of the same rows adds up all their sums. */
     DEV_MEMBER void add_up(u8 *lds)
     {
-        constexpr u32 each = units * (Cols / 2);
-        f32 *const at =
-            reinterpret_cast<f32 *>(lds) + threadIdx.x % (Down * 128);
-        static_assert((Deep - 1) * Down * 128 * each * 4 <= free_nbytes,
+        constexpr u32 same = Down * Across * 128;
+        constexpr u32 each = units * (own_cols / 2);
+        f32 *const at = reinterpret_cast<f32 *>(lds) + threadIdx.x % same;
+        static_assert((Deep - 1) * same * each * 4 <= free_nbytes,
                       "the LDS that is free is enough");
 
         UNROLL
         for (u32 i = 0; i < each; i++) {
             if (deep > 0)
-                at[((deep - 1) * each + i) * Down * 128] =
-                    sums[i / (Cols / 2)][i % (Cols / 2)];
+                at[((deep - 1) * each + i) * same] =
+                    sums[i / (own_cols / 2)][i % (own_cols / 2)];
         }
         __syncthreads();
         UNROLL
@@ -263,8 +348,8 @@ struct WarpgroupTile {
             UNROLL
             for (u32 i = 0; i < each; i++) {
                 if (deep == 0)
-                    sums[i / (Cols / 2)][i % (Cols / 2)] +=
-                        at[(d * each + i) * Down * 128];
+                    sums[i / (own_cols / 2)][i % (own_cols / 2)] +=
+                        at[(d * each + i) * same];
             }
         }
         __syncthreads();
@@ -277,7 +362,7 @@ struct WarpgroupTile {
     }
     /* Sums go to memory through a slab of LDS per warp: 16 rows of slab_cols
      * columns, padded to avoid bank conflicts. */
-    static constexpr u32 slab_cols = wgmma_slab_cols(Cols);
+    static constexpr u32 slab_cols = wgmma_slab_cols(own_cols);
     static constexpr u32 slab_pitch = slab_cols + 8;
     template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
     {
@@ -291,8 +376,8 @@ struct WarpgroupTile {
         UNROLL
         for (u32 u = 0; u < units; u++) {
             UNROLL
-            for (u32 c0 = 0; c0 < Cols; c0 += slab_cols)
-                fn(row0 + u * 64 + threadIdx.x % 128 / 32 * 16, c0,
+            for (u32 c0 = 0; c0 < own_cols; c0 += slab_cols)
+                fn(row0 + u * 64 + threadIdx.x % 128 / 32 * 16, col0 + c0,
                    sums[u] + c0 / 2);
         }
     }
@@ -303,10 +388,10 @@ struct WarpgroupTile {
         const u32 r0 = row0 + threadIdx.x % 128 / 32 * 16 + l / 4;
 
         UNROLL
-        for (u32 i = 0; i < units * (Cols / 2); i++)
-            fn(r0 + i / (Cols / 2) * 64 + i / 2 % 2 * 8,
-               i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
-               sums[i / (Cols / 2)][i % (Cols / 2)]);
+        for (u32 i = 0; i < units * (own_cols / 2); i++)
+            fn(r0 + i / (own_cols / 2) * 64 + i / 2 % 2 * 8,
+               col0 + i % (own_cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
+               sums[i / (own_cols / 2)][i % (own_cols / 2)]);
     }
     /* How many rows and columns of C remain, counted from the first result of a
      * tile or of a part of a tile. */
@@ -319,18 +404,17 @@ struct WarpgroupTile {
         }
     };
     /*
-     * 16 rows of N columns of a warp's sums as v has them, to rows of C, which
-     * are aligned to 16 bytes, as pieces of 16 bytes by way of LDS: alpha times
-     * the sums, plus added(column) of this column and the next. Pieces that C
-     * does not have are left out; it has whole ones.
+     * 16 rows of N columns of a warp's sums as v has them, by way of LDS, as
+     * pieces of eight columns: alpha times the sums, plus added(column) of this
+     * column and the next. Each lane l calls put(r, piece) for row r + l / (N /
+     * 8) and the eight columns from l % (N / 8) * 8 on.
      */
-    template <u32 N, class Added>
-    static DEV_MEMBER void store_slab(T *slab, T *c, u32 ldc, f32 alpha, u32 c0,
-                                      const f32 *v, Extent there, Added added)
+    template <u32 N, class Added, class Put>
+    static DEV_MEMBER void put_slab(T *slab, f32 alpha, u32 c0, const f32 *v,
+                                    Added added, Put put)
     {
         constexpr u32 pitch = N + 8, pieces = N / 8, once = 32 / pieces;
         const u32 l = threadIdx.x % 32, row = l / pieces;
-        const bool has_column = (i32)(l % pieces * 8) < there.cols;
 
         __syncwarp();
         UNROLL
@@ -347,14 +431,25 @@ struct WarpgroupTile {
                          convert<T>(alpha * v[4 * j + 2 * h + 1] + more[1])}});
         }
         __syncwarp();
-        T *const to = c + (u64)row * ldc + l % pieces * 8;
         UNROLL
-        for (u32 r = 0; r < 16; r += once) {
+        for (u32 r = 0; r < 16; r += once)
+            put(r, slab + (r + row) * pitch + l % pieces * 8);
+    }
+    /* The same to rows of C, which are aligned to 16 bytes. Pieces that C does
+     * not have are left out; it has whole ones. */
+    template <u32 N, class Added>
+    static DEV_MEMBER void store_slab(T *slab, T *c, u32 ldc, f32 alpha, u32 c0,
+                                      const f32 *v, Extent there, Added added)
+    {
+        constexpr u32 pieces = N / 8;
+        const u32 l = threadIdx.x % 32, row = l / pieces;
+        const bool has_column = (i32)(l % pieces * 8) < there.cols;
+        T *const to = c + (u64)row * ldc + l % pieces * 8;
+
+        put_slab<N>(slab, alpha, c0, v, added, [=](u32 r, const T *piece) {
             if (has_column && (i32)(r + row) < there.rows)
-                store_piece(
-                    to + (u64)r * ldc,
-                    load_pack<8>(slab + (r + row) * pitch + l % pieces * 8));
-        }
+                store_piece(to + (u64)r * ldc, load_pack<8>(piece));
+        });
     }
     /* All results by store_slab(); LDS must not be needed any more. */
     template <class Added>
@@ -378,7 +473,7 @@ struct WarpgroupTile {
     static constexpr u32 slice_cols = 16;
     static constexpr u32 slices = Cols / slice_cols;
     static constexpr u32 slice_nbytes = Down * 128 * 8 * sizeof(f32);
-    static_assert(Shares == 0 || (units == 1 && Deep == 1),
+    static_assert(Shares == 0 || (units == 1 && Deep == 1 && Across == 1),
                   "a thread has sums of one unit, and of all K");
     static DEV_MEMBER constexpr u32 most_from_others(u32 blocks)
     {

@@ -53,6 +53,18 @@ template <bool Along> struct WgmmaStep {
     static constexpr u32 k16 = (Along ? 32 : 16 * wgmma_line) >> 4;
 };
 
+/* Sets the registers of each thread of this warpgroup. take_registers() waits
+ * until other warpgroups have given enough. All threads of the warpgroup call
+ * it; n is a multiple of 8. */
+template <u32 n> DEV void take_registers()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n));
+}
+template <u32 n> DEV void give_registers()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n));
+}
+
 /* Makes this thread's writes to LDS, and copies that it waited for, visible to
  * wgmma. The caller runs a barrier afterwards. */
 DEV void wgmma_lds_written()
