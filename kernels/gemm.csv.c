@@ -14,7 +14,8 @@
  *
  *   f16 and bf16             tiles of nvidia/gemm/wgmma_shapes.h, selected by
  *                            the amount of shared memory; clusters of up to
- *                            `cluster` blocks may share a tile
+ *                            `cluster` blocks may share a tile, or the `blocks`
+ *                            of one make neighbouring tiles
  *   f32                      shared memory for limbs, nvidia/gemm/bf16x3_tile.h
  *   f32 and f64 of few rows  shared memory for nvidia/gemm/skinny_f32_f64.h
  *
@@ -135,29 +136,33 @@ struct cost {
 static const struct warpgroup_tile {
     int t, m, n, shared, shares, b;
     struct cost costs[2]; /* for an A contiguous along K, and for others */
+    struct cost pairs;    /* for an A contiguous along K */
+    int pairs_shared;
 } warpgroup_tiles[] = {
 #define COST(least, most, room, step, alone, start, share, shared_step)        \
     {                                                                          \
         least, most, {room, step, alone, start}, share, shared_step            \
     }
 #define TILE(t, tile, m, n, rows, cols, deep, stages, more, shares, b, along,  \
-             across)                                                           \
+             across, pairs)                                                    \
     {t,                                                                        \
      m,                                                                        \
      n,                                                                        \
      KPK_TILE_LDS(tile, rows, cols, deep, stages, more),                       \
      shares,                                                                   \
      b,                                                                        \
-     {COST along, COST across}},
+     {COST along, COST across},                                                \
+     COST pairs,                                                               \
+     KPK_PAIRS_LDS(tile, rows, cols, deep, stages, more)},
 #define TILE_128(tile, rows, cols, deep, stages, more, shares, ...)            \
     TILE(0, tile, rows, cols, rows, cols, deep, stages, more, shares,          \
          __VA_ARGS__)
 #define TILE_64(tile, rows, cols, deep, stages, more, shares, ...)             \
     TILE(1, tile, rows, cols, rows, cols, deep, stages, more, shares,          \
-         __VA_ARGS__)
+         __VA_ARGS__, KPK_NOT_MADE)
 #define TILE_8(tile, rows, cols, deep, stages, more, shares, ...)              \
     TILE(2, tile, cols, rows, rows, cols, deep, stages, more, shares,          \
-         __VA_ARGS__)
+         __VA_ARGS__, KPK_NOT_MADE)
     KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_64(TILE_64)
         KPK_GEMM_TILES_8(TILE_8)};
 enum {
@@ -168,7 +173,9 @@ enum {
     _Static_assert(                                                            \
         KPK_TILE_OF_LDS(KPK_TILE_LDS(tile, rows, cols, deep, stages, more)) == \
                 KPK_TILE_##tile &&                                             \
-            KPK_TILE_LDS(tile, rows, cols, deep, stages, more) <= 227 * 1024,  \
+            KPK_PAIRS_LDS(tile, rows, cols, deep, stages, more) <=             \
+                226 * 1024 &&                                                  \
+            KPK_TILE_##tile < KPK_PAIRS - 1,                                   \
         #tile);
 KPK_GEMM_TILES_128(CHECK)
 KPK_GEMM_TILES_64(CHECK)
@@ -223,9 +230,10 @@ static const char *row_of_amd(int i, char name[16])
 
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
 
-/* each_m, each_n: part of C per block of the grid; m, n: part of C per tile */
+/* each_m, each_n: part of C per block of the grid; m, n: part of C per tile;
+ * blocks: of the cluster that makes a tile, or 0 */
 struct extent {
-    int each_m, each_n, m, n;
+    int each_m, each_n, m, n, blocks;
 };
 
 static void print_row(int layout, const struct type *type, int t,
@@ -240,11 +248,11 @@ static void print_row(int layout, const struct type *type, int t,
            target, layouts[layout], type->name);
     printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, extent->each_m,
            extent->each_n, shared);
-    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m,
-           tile->n, extent->m, extent->n, least_m, most_m, times->room,
+    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n",
+           tile->m, tile->n, extent->m, extent->n, least_m, most_m, times->room,
            times->step, times->alone, times->start, memory->join_ns,
            memory->rate, memory->least_ns, resident, cluster, share,
-           shared_step, aligned);
+           shared_step, aligned, extent->blocks > 1 ? extent->blocks : 1);
 }
 
 /* If the layout has a kernel for up to 8 rows, larger tiles begin at 9 rows. */
@@ -266,6 +274,17 @@ static void print_warpgroup_row(int layout, const struct type *type,
               tile->shared, 16);
 }
 
+static void print_pairs_row(int layout, const struct type *type,
+                            const struct warpgroup_tile *tile)
+{
+    const struct cost *cost = &tile->pairs;
+    const struct extent extent = {tile->m, tile->n, 2 * tile->m, tile->n, 2};
+
+    print_row(layout, type, tile->t, "sm_90", &cost->times, &extent,
+              cost->least_m, cost->most_m, &warpgroup_memory, 1, 0, 0, 0,
+              tile->pairs_shared, 16);
+}
+
 static void print_warpgroup_rows(int layout, const struct type *type, int t)
 {
     const bool a_along = layout < 2, b_along = layout % 2 == 1;
@@ -280,6 +299,8 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
         print_warpgroup_row(layout, type, tile, cost);
         if (!a_along && tile->m == 128 && tile->n == 256)
             print_warpgroup_row(layout, type, tile, &many_rows);
+        if (a_along && tile->pairs.times.room)
+            print_pairs_row(layout, type, tile);
     }
 }
 
@@ -379,7 +400,7 @@ int main(void)
          "tile_m,tile_n,cost_m,cost_n,least_m,most_m,room,step_ns,alone_ns,"
          "start_ns,join_ns,rate,least_ns,resident,cluster,share_ns,shared_step_"
          "ns,"
-         "aligned");
+         "aligned,blocks");
     for (int layout = 0; layout < 4; layout++)
         for (int type = 0; type < NUM_TYPES; type++)
             for (int t = 0; t < NUM_TILES; t++) {
@@ -393,8 +414,8 @@ int main(void)
                         print_amd(layout, type, t, i);
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0,0,0,0,0,0");
+         "0,0,0,0,0,0,0,0,0");
     puts("gemm_align_*,,-,-,256,elements,8192,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0,0,0,0,0,0");
+         "0,0,0,0,0,0,0,0,0");
     return 0;
 }

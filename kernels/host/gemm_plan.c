@@ -49,6 +49,7 @@ enum {
     SHARE_NS,
     SHARED_STEP_NS,
     ALIGNED,
+    BLOCKS,
     NUM_COLUMNS
 };
 static const char *const column_names[] = {
@@ -76,6 +77,7 @@ static const char *const column_names[] = {
     [SHARE_NS] = "share_ns", /* sharing a tile, besides steps */
     [SHARED_STEP_NS] = "shared_step_ns", /* a step in a cluster or split */
     [ALIGNED] = "aligned", /* bytes that rows of A and B should align to */
+    [BLOCKS] = "blocks",   /* of the cluster that makes a tile; 1: no cluster */
 };
 
 struct choice {
@@ -149,9 +151,27 @@ static double tiles_of(const struct choice *c, const kpk_number *cells)
            (double)p->batch;
 }
 
+/* Groups of units that work on a tile of the table: a unit, or the units of a
+ * cluster. */
+static uint64_t units_of(const struct choice *c, const kpk_number *cells)
+{
+    return c->units / (uint64_t)cells[c->columns[BLOCKS]].i;
+}
+
+/* Whether a cluster can make the row's tiles: it has the units, and the kernel
+ * copies steps and stores results by 16 bytes. */
+static bool can_pair(const struct choice *c, const kpk_number *cells)
+{
+    const kpk_gemm_product *p = c->product;
+    const uint64_t aligned = (uint64_t)cells[c->columns[ALIGNED]].i;
+
+    return units_of(c, cells) > 0 && p->k > 0 &&
+           (uint64_t)p->n * types[p->type].nbytes % aligned == 0;
+}
+
 static uint64_t at_once(const struct choice *c, const kpk_number *cells)
 {
-    return (uint64_t)cells[c->columns[ROOM]].i * c->units;
+    return (uint64_t)cells[c->columns[ROOM]].i * units_of(c, cells);
 }
 
 /* n / each, rounded down. Doubles of 1e18 and more have no fraction. */
@@ -208,7 +228,8 @@ static double start_of(const struct choice *c, const kpk_number *cells)
         return start;
     return start + RESULT_NS * (double)cells[c->columns[TILE_M]].i *
                        (double)cells[c->columns[TILE_N]].i /
-                       (double)cells[c->columns[BLOCK_X]].i;
+                       (double)(cells[c->columns[BLOCK_X]].i *
+                                cells[c->columns[BLOCKS]].i);
 }
 
 /* The time of a row's kernel with `splits` splits along K, in ns. */
@@ -231,7 +252,9 @@ static double time_of(const struct choice *c, const kpk_number *cells,
     const double left = rest(tiles, most_tiles);
     /* tiles of one unit in the last round */
     const double last =
-        left > 0 ? (double)(uint64_t)((left - 1) / c->units) + 1 : 0;
+        left > 0
+            ? (double)(uint64_t)((left - 1) / (double)units_of(c, cells)) + 1
+            : 0;
     double ns = rounds * (start + each * full * (double)room);
 
     if (last > 0)
@@ -356,12 +379,17 @@ static struct cost cost(const struct choice *c, const kpk_number *cells)
     const kpk_gemm_product *p = c->product;
     const uint32_t steps = steps_of(p);
     const uint32_t most_cluster = (uint32_t)cells[c->columns[CLUSTER]].i;
-    struct cost best = {c->sums ? 1e200 : time_of(c, cells, 1), 1, 1};
+    const uint32_t blocks = (uint32_t)cells[c->columns[BLOCKS]].i;
+    struct cost best = {1e200, 1, blocks};
 
+    if (blocks > 1 && !can_pair(c, cells))
+        return (struct cost){1e300, 1, 1};
+    if (!c->sums)
+        best.ns = time_of(c, cells, 1);
     if (p->m < (uint64_t)cells[c->columns[LEAST_M]].i ||
         p->m > (uint64_t)cells[c->columns[MOST_M]].i)
         return (struct cost){1e300, 1, 1};
-    for (uint32_t s = 2; s <= MOST_SPLITS && s <= steps; s++) {
+    for (uint32_t s = 2; s <= MOST_SPLITS && s <= steps && blocks == 1; s++) {
         const uint64_t nbytes = workspace_of(p, s);
         double ns;
 

@@ -41,7 +41,8 @@ typedef struct kpk_gemm_plan {
     kpk_shape shape, join_shape;
     uint32_t splits;
     /* Blocks of a cluster, along x, as kpk_launch_options has them; 0 for no
-     * clusters. The blocks of a cluster share tiles, which takes no join. */
+     * clusters. The blocks of a cluster share tiles, or the copies of B for two
+     * tiles; neither takes a join. */
     uint32_t cluster;
     uint64_t workspace_nbytes; /* device memory, aligned to 16; maybe 0 */
     /* If the kernel is slow with rows that are not aligned: the kernel that

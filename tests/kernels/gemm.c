@@ -223,10 +223,12 @@ static void launch_join(struct kt *t, enum kt_type type,
                         const struct scalar *alpha, const struct scalar *beta)
 {
     const char *symbol = t->symbol;
+    const uint32_t cluster = t->cluster;
     char join[32];
 
     snprintf(join, sizeof(join), "gemm_join_%s", kt_name(type));
     t->symbol = join;
+    t->cluster = 0;
     kt_launch(t, (const unsigned[3]){3, 1, p->batch},
               (const unsigned[3]){256, 1, 1}, 0,
               (const kpk_arg[]){{&partial, sizeof(partial)},
@@ -242,6 +244,7 @@ static void launch_join(struct kt *t, enum kt_type type,
                                 beta->arg},
               11);
     t->symbol = symbol;
+    t->cluster = cluster;
 }
 
 /* Launches and reads C's memory into got. False if the launch failed. */
@@ -261,8 +264,10 @@ static bool launch_problem(struct kt *t, const struct kt_row *row,
     void *partial = p->splits > 1
                         ? kt_device(t, NULL, nsums * kt_size(sum_type(type)), 0)
                         : NULL;
+    const unsigned cluster = t->cluster ? t->cluster : 1;
     const unsigned grid[3] = {
-        p->grid[0] ? p->grid[0] : tiles(p->m, kind->tile_m),
+        tiles(p->grid[0] ? p->grid[0] : tiles(p->m, kind->tile_m), cluster) *
+            cluster,
         p->grid[1] ? p->grid[1] : tiles(p->n, kind->tile_n),
         p->grid[2] ? p->grid[2] : p->batch * p->splits};
     struct scalar alpha, beta;
@@ -314,36 +319,45 @@ static void run_with(struct kt *t, const struct kt_row *row,
 }
 
 /*
- * Dynamic shared memory that a launch of the kernel may have: what the rows of
- * its table give, each for another tile, and none. AMD's have none, and are
- * tested in packs that have no shapes, too.
+ * Dynamic shared memory that a launch of the kernel may have, and its clusters:
+ * what the rows of its table give, each for another tile, and none. AMD's have
+ * none, and are tested in packs that have no shapes, too.
  */
-enum { MOST_SHARED = 20 };
-static size_t shared_of(struct kt *t, size_t shared_nbytes[MOST_SHARED])
+struct way {
+    size_t shared_nbytes;
+    uint32_t cluster;
+};
+enum { MOST_WAYS = 20 };
+static size_t ways_of(struct kt *t, struct way ways[MOST_WAYS])
 {
-    size_t table, column, n = 0;
+    size_t table, shared, blocks, n = 0;
     kpk_table_decl decl;
     kpk_row row;
-    kpk_cell cell;
+    kpk_cell nbytes, cluster;
 
-    shared_nbytes[n++] = 0;
+    ways[n++] = (struct way){0, 0};
     if (strncmp(t->target, "sm_", 3) != 0)
         return n;
     if (kpk_module_find_table(&kpk_module_gemm, "gemm", &table) != KPK_OK ||
         kpk_module_table(&kpk_module_gemm, table, &decl) != KPK_OK ||
         kpk_table_find_column(&kpk_module_gemm, table, "shared_nbytes",
-                              &column) != KPK_OK) {
+                              &shared) != KPK_OK ||
+        kpk_table_find_column(&kpk_module_gemm, table, "blocks", &blocks) !=
+            KPK_OK) {
         kt_fail(t, "%s", kpk_error_message());
         return n;
     }
-    for (size_t i = 0; i < decl.nrows && n < MOST_SHARED; i++) {
+    for (size_t i = 0; i < decl.nrows && n < MOST_WAYS; i++) {
         if (kpk_table_row(&kpk_module_gemm, table, i, &row) == KPK_OK &&
             strcmp(row.kernel, t->symbol) == 0 &&
             strcmp(row.target, t->target) == 0 &&
-            kpk_table_cell(&kpk_module_gemm, table, i, column, &cell) ==
+            kpk_table_cell(&kpk_module_gemm, table, i, shared, &nbytes) ==
                 KPK_OK &&
-            cell.i > 0)
-            shared_nbytes[n++] = (size_t)cell.i;
+            kpk_table_cell(&kpk_module_gemm, table, i, blocks, &cluster) ==
+                KPK_OK &&
+            nbytes.i > 0)
+            ways[n++] = (struct way){(size_t)nbytes.i,
+                                     cluster.i > 1 ? (uint32_t)cluster.i : 0};
     }
     return n;
 }
@@ -351,11 +365,14 @@ static size_t shared_of(struct kt *t, size_t shared_nbytes[MOST_SHARED])
 static void run_problem(struct kt *t, const struct kt_row *row,
                         const struct problem *p)
 {
-    size_t shared_nbytes[MOST_SHARED];
-    const size_t n = shared_of(t, shared_nbytes);
+    struct way ways[MOST_WAYS];
+    const size_t n = ways_of(t, ways);
 
-    for (size_t i = 0; i < n; i++)
-        run_with(t, row, p, shared_nbytes[i]);
+    for (size_t i = 0; i < n; i++) {
+        t->cluster = ways[i].cluster;
+        run_with(t, row, p, ways[i].shared_nbytes);
+    }
+    t->cluster = 0;
 }
 
 /* A product of two packed matrices. */
@@ -446,9 +463,9 @@ static void run_whole_tiles(struct kt *t, const struct kt_row *row)
     const uint32_t m = 2 * kind->tile_m, n = 2 * kind->tile_n;
     const uint32_t step = STEP_NBYTES / (uint32_t)kt_size(row->a);
     struct problem p = plain("whole tiles", m, n, 6 * step);
-    size_t shared_nbytes[MOST_SHARED];
+    struct way ways[MOST_WAYS];
 
-    if (kind->tile_m > 8 && shared_of(t, shared_nbytes) < 2)
+    if (kind->tile_m > 8 && ways_of(t, ways) < 2)
         kt_fail(t, "its table gives no shared memory for %s", t->target);
     run_problem(t, row, &p);
     p.k = 5 * step + 8, p.alpha = -1.5, p.bias = true;

@@ -90,26 +90,31 @@ static bool copies_little(const kpk_gemm_product *p, const kpk_gemm_plan *plan)
  */
 static const struct tile {
     uint32_t kernel, shared_nbytes, m, n, room;
+    bool pairs; /* two blocks of a cluster make a tile each */
 } warpgroup_tiles[] = {
-#define ROOM(least_m, most_m, room, ...) room
 #define TILE(kernel, m, n, tile, rows, cols, deep, stages, more, along)        \
-    {kernel, KPK_TILE_LDS(tile, rows, cols, deep, stages, more), m, n,         \
-     ROOM along},
-#define TILE_128(tile, rows, cols, deep, stages, more, shares, b, along,       \
-                 across)                                                       \
+    {kernel,                                                                   \
+     KPK_TILE_LDS(tile, rows, cols, deep, stages, more),                       \
+     m,                                                                        \
+     n,                                                                        \
+     KPK_ROOM along,                                                           \
+     false},
+#define TILE_128(tile, rows, cols, deep, stages, more, shares, b, along, ...)  \
     TILE(128, rows, cols, tile, rows, cols, deep, stages, more, along)
-#define TILE_64(tile, rows, cols, deep, stages, more, shares, b, along,        \
-                across)                                                        \
+#define TILE_64(tile, rows, cols, deep, stages, more, shares, b, along, ...)   \
     TILE(64, rows, cols, tile, rows, cols, deep, stages, more, along)
-#define TILE_8(tile, rows, cols, deep, stages, more, shares, b, along, across) \
+#define TILE_8(tile, rows, cols, deep, stages, more, shares, b, along, ...)    \
     TILE(8, cols, rows, tile, rows, cols, deep, stages, more, along)
-    KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_64(TILE_64)
-        KPK_GEMM_TILES_8(TILE_8)
+#define PAIRS(tile, rows, cols, deep, stages, more, ...)                       \
+    {128, KPK_PAIRS_LDS(tile, rows, cols, deep, stages, more), rows, cols, 1,  \
+     true},
+    KPK_GEMM_TILES_128(TILE_128) KPK_GEMM_TILES_128(PAIRS)
+        KPK_GEMM_TILES_64(TILE_64) KPK_GEMM_TILES_8(TILE_8)
     /* operands that are not aligned, and few rows of any */
-    {64, KPK_RAGGED_LDS(64, 0), 64, 64, 2},
-    {8, KPK_RAGGED_LDS(128, 0), 128, 64, 2},
-    {8, KPK_RAGGED_LDS(64, KPK_RAGGED_MORE), 64, 64, 2},
-    {8, 0, 8, 64, 2}};
+    {64, KPK_RAGGED_LDS(64, 0), 64, 64, 2, false},
+    {8, KPK_RAGGED_LDS(128, 0), 128, 64, 2, false},
+    {8, KPK_RAGGED_LDS(64, KPK_RAGGED_MORE), 64, 64, 2, false},
+    {8, 0, 8, 64, 2, false}};
 
 static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
 {
@@ -125,22 +130,23 @@ static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
 static const struct tile *copied_tile(const kpk_gemm_product *p,
                                       uint32_t shared_nbytes)
 {
-    static const struct tile tile = {8, KPK_COPIED_LDS, 8, 16, 1};
+    static const struct tile tile = {8, KPK_COPIED_LDS, 8, 16, 1, false};
 
     return p->type >= KPK_GEMM_F32 && shared_nbytes == tile.shared_nbytes
                ? &tile
                : NULL;
 }
 
-/* Checks a plan whose blocks share tiles: each cluster has one tile, and all
- * clusters run at once. */
+/* Checks a plan whose blocks share tiles: each cluster has one tile or a pair,
+ * and all clusters run at once. */
 static void check_clusters(const kpk_gemm_product *p, const kpk_gemm_plan *plan,
                            const struct tile *tile, uint32_t units)
 {
     const uint32_t *grid = plan->shape.grid;
     const uint64_t sums_end = plan->align[0] ? copies_end(p, plan) : 0;
 
-    check(tile && plan->cluster >= 2 && plan->cluster <= 8,
+    check(tile && plan->cluster >= 2 && plan->cluster <= 8 &&
+              (!tile->pairs || plan->cluster == 2),
           "clusters of tiles that can be shared", p, "sm_90");
     check(grid[0] && grid[0] % plan->cluster == 0 && grid[1] == 1 &&
               grid[2] == 1,
@@ -196,6 +202,8 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     check(strncmp(plan.kernel, prefix, strlen(prefix)) == 0,
           "the kernel of layout and type", p, target);
     check(plan.shape.block[0] == (tile == 64 ? 128 : 256), "block", p, target);
+    check(!known || !known->pairs || (plan.cluster == 2 && !p->trans_a),
+          "pairs in clusters of two", p, target);
     if (plan.cluster) {
         check_clusters(p, &plan, known, cards[card].units);
         return;
@@ -257,7 +265,9 @@ static void check_huge(void)
 
 static void check_choices(void)
 {
-    static const uint32_t sizes[] = {0, 1, 7, 8, 9, 64, 65, 513, 4096, 14336};
+    static const uint32_t sizes[] = {0,  1,   7,   8,    9,    64,
+                                     65, 200, 513, 4096, 14336};
+    enum { N = sizeof(sizes) / sizeof(sizes[0]) };
 
     for (size_t card = 0; card < sizeof(cards) / sizeof(cards[0]); card++) {
         const kpk_gemm_product large = {KPK_GEMM_BF16, 0,    1, 8192,
@@ -268,14 +278,14 @@ static void check_choices(void)
 
         for (int type = 0; type < 4; type++)
             for (unsigned layout = 0; layout < 4; layout++)
-                for (size_t m = 0; m < 10; m++)
-                    for (size_t n = 0; n < 10; n++) {
+                for (size_t m = 0; m < N; m++)
+                    for (size_t n = 0; n < N; n++) {
                         const kpk_gemm_product p = {(kpk_gemm_type)type,
                                                     layout & 1,
                                                     layout >> 1,
                                                     sizes[m],
                                                     sizes[n],
-                                                    sizes[(m + n) % 10],
+                                                    sizes[(m + n) % N],
                                                     1 + (uint32_t)(n % 3)};
 
                         check_plan(&p, card, UINT64_MAX);
@@ -354,6 +364,27 @@ static void check_code(void)
                       plan.shape.shared_nbytes == cases[i].m64,
                   what, &small, cases[i].device);
     }
+    held = NULL;
+}
+
+/* Blocks of sm_90 make pairs of tiles, where there are units for two. */
+static void check_pairs(void)
+{
+    const kpk_gemm_product p = {KPK_GEMM_BF16, 0, 1, 200, 8192, 8192, 1};
+    kpk_gemm_plan plan = {.splits = 0};
+    const struct tile *tile;
+
+    held = "sm_90";
+    check(kpk_gemm_choose_for(&kpk_module_gemm, "sm_90", 132, &p, 0, &plan) ==
+              KPK_OK,
+          "a plan", &p, held);
+    tile = tile_of(128, plan.shape.shared_nbytes);
+    check(tile && tile->pairs && plan.cluster == 2, "pairs", &p, held);
+    for (uint32_t units = 0; units < 4; units++)
+        check(kpk_gemm_choose_for(&kpk_module_gemm, "sm_90", units, &p, 0,
+                                  &plan) == KPK_OK &&
+                  plan.shape.grid[0] > 0,
+              "blocks for few units", &p, held);
     held = NULL;
 }
 
@@ -543,6 +574,7 @@ int main(void)
     check_huge();
     check_units();
     check_code();
+    check_pairs();
     wrong.type = (kpk_gemm_type)4;
     check(kpk_gemm_choose_for(module, NULL, 1, &wrong, 0, &plan) == KPK_ERR_ARG,
           "no fifth type", &wrong, "any");

@@ -13,12 +13,14 @@
 #endif
 
 #if KPK_WARPGROUPS
-/* Tiles whose steps are copied by TMA with tensor maps. */
+/* Tiles whose steps are copied by TMA with tensor maps. The two blocks of a
+ * cluster make the two tiles of a pair. */
 template <typename T, bool TransA, bool TransB, u32 Rows, u32 Cols, class Tile>
 struct MappedTiles {
     typedef TileOrder<T, Rows, Cols> Order;
+    static constexpr u32 blocks = Tile::blocks; /* of a pair, or 1 */
     const Gemm<T> &g;
-    u32 down, of_part; /* tiles per column of tiles, and per matrix */
+    u32 down, of_part; /* pairs per column of tiles, and per matrix */
     u32 first, apart, count;
 
     struct Place {
@@ -26,9 +28,10 @@ struct MappedTiles {
     };
 
     DEV_MEMBER explicit MappedTiles(const Gemm<T> &gemm)
-        : g(gemm), down(div_up(gemm.m, Rows)),
-          of_part(down * div_up(gemm.n, Cols)), first((u32)Order::block()),
-          apart((u32)Order::blocks()), count(0)
+        : g(gemm), down(div_up(gemm.m, blocks * Rows)),
+          of_part(down * div_up(gemm.n, Cols)),
+          first((u32)(blocks > 1 ? cluster_index() : Order::block())),
+          apart((u32)(blocks > 1 ? clusters() : Order::blocks())), count(0)
     {
         const u32 all = of_part * gemm.batch;
 
@@ -44,7 +47,7 @@ struct MappedTiles {
 
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
                Order{g}.fits_32_bits() && Order::blocks() < 1u << 30 &&
-               cluster_blocks() == 1 &&
+               cluster_blocks() == blocks &&
                (f32)Order{g}.count() * (f32)(g.k / wgmma_k + 1) < 0x1p31f &&
                Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
                Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b) &&
@@ -60,7 +63,7 @@ struct MappedTiles {
     /* in the order of TileOrder */
     DEV_MEMBER Place place(u32 i) const
     {
-        constexpr u32 strip = 2048 / Rows;
+        constexpr u32 strip = 2048 / (Rows * blocks);
         u32 at = first + i * apart, b = 0, top = 0, width = down;
 
         if (at >= of_part) {
@@ -77,8 +80,14 @@ struct MappedTiles {
         }
         const u32 column = at / width;
 
-        return {(top + at - column * width) * Rows, column * Cols, b,
-                g.stride_a == 0 ? 0 : b, g.stride_b == 0 ? 0 : b};
+        u32 row = (top + at - column * width) * blocks;
+
+        /* If a pair has one tile, both blocks make that tile and store the same
+         * results, because copies of rows behind A are slow. */
+        if (blocks > 1)
+            row = min_of(row + cluster_rank(), (g.m - 1) / Rows);
+        return {row * Rows, column * Cols, b, g.stride_a == 0 ? 0 : b,
+                g.stride_b == 0 ? 0 : b};
     }
     DEV_MEMBER TensorShape shape_a() const
     {
@@ -137,13 +146,13 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 #if KPK_WARPGROUPS
     /* By maps, if they may be used, and if a step of the tile takes longer than
      * one thread takes to start its copies. */
-    template <u32 Rows, u32 Cols, u32 Lds>
+    template <u32 Rows, u32 Cols, u32 Lds, bool Paired = false>
     static DEV_MEMBER bool mapped(const Gemm<T> &g)
     {
         if constexpr (!TransA && Lds > 113 * 1024 && Cols >= 128 &&
                       Rows * Cols > 64 * 128) {
             typedef MappedTile<T, !TransA, TransB, Rows, Cols,
-                               mapped_stages(Rows, Cols, Lds)>
+                               mapped_stages(Rows, Cols, Lds), Paired>
                 Tile;
 
             return gemm_by<MappedTiles<T, TransA, TransB, Rows, Cols, Tile>,
@@ -167,6 +176,24 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         }
         return false;
     }
+    /* Pairs of the tile with that number; false, with nothing done, if it has
+     * none, or the launch or the operands are not made for them. */
+    static DEV_MEMBER bool by_pairs(const Gemm<T> &g, u32 number)
+    {
+#define PAIRS(tile, rows, cols, deep, stages, more, shares, b, along, across,  \
+              pairs)                                                           \
+    case KPK_TILE_##tile:                                                      \
+        if constexpr (KPK_ROOM pairs && has_wgmma_tile(b, TransB))             \
+            return mapped<rows, cols,                                          \
+                          KPK_WARPGROUP_LDS(rows, cols, deep, stages, more),   \
+                          true>(g);                                            \
+        return false;
+        switch (number) {
+            KPK_GEMM_TILES_128(PAIRS)
+        }
+#undef PAIRS
+        return false;
+    }
     /* A switch, because on a way from tile to tile the code of each would have
      * to come from memory. */
     static DEV_MEMBER bool fast(const Gemm<T> &g)
@@ -175,7 +202,14 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     case KPK_TILE_##tile:                                                      \
         return by_tile<rows, cols, deep, stages, more, shares, b>(g);
         if constexpr (Size == 128) {
-            switch (wgmma_tile_number()) {
+            u32 number = wgmma_tile_number();
+
+            if (number >= KPK_PAIRS) {
+                number -= KPK_PAIRS;
+                if (by_pairs(g, number))
+                    return true;
+            }
+            switch (number) {
                 KPK_GEMM_TILES_128(TILE)
             }
         } else {

@@ -6,6 +6,10 @@
  * ahead over the ends of tiles. Threads have no addresses to work out, and
  * copies of boxes take less of LDS's time than copies of 16 bytes. Making the
  * maps takes half a microsecond.
+ *
+ * The two blocks of a cluster may make pairs of tiles, one below the other:
+ * each copies half of B's step to both blocks, so less comes from the L2 cache.
+ * A stage is empty when the warps of both have read it.
  */
 #pragma once
 
@@ -34,6 +38,21 @@ DEV void arrive_by_one(u32 barrier)
     asm volatile(ONE_LANE("mbarrier.arrive.shared.b64 _, [%0]")::"r"(barrier)
                  : "memory");
 }
+/* Arrives at the barrier at the same place of another block's LDS. The arrival
+ * releases within the block only; a release to the cluster takes a microsecond.
+ */
+DEV void arrive_there_by_one(u32 barrier, u32 rank)
+{
+    asm volatile("{\n\t"
+                 ".reg .pred one;\n\t"
+                 ".reg .u32 there;\n\t"
+                 "elect.sync _|one, 0xffffffff;\n\t"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n\t"
+                 "@one mbarrier.arrive.shared::cluster.b64 _, [there];\n\t"
+                 "}" ::"r"(barrier),
+                 "r"(rank)
+                 : "memory");
+}
 /* Copies a box to LDS; the barrier counts its bytes. */
 DEV void copy_box_by_one(u32 lds, const TensorMap *map, u32 x, u32 y, u32 z,
                          u32 barrier)
@@ -44,13 +63,29 @@ DEV void copy_box_by_one(u32 lds, const TensorMap *map, u32 x, u32 y, u32 z,
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
                  : "memory");
 }
+/* Copies a box to the same place in both blocks of a cluster; each block's
+ * barrier counts the bytes. */
+DEV void copy_box_to_both(u32 lds, const TensorMap *map, u32 x, u32 y, u32 z,
+                          u32 barrier)
+{
+    asm volatile(ONE_LANE("cp.async.bulk.tensor.3d.shared::cluster.global.tile."
+                          "mbarrier::complete_tx::bytes.multicast::cluster "
+                          "[%0], [%1, {%2, %3, %4}], [%5], %6")::"r"(lds),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"((i16)3)
+                 : "memory");
+}
 #undef ONE_LANE
 
-/* Copies steps of an operand by TMA. */
-template <bool Along, u32 Rows>
+/* Copies steps of an operand by TMA. Halved: each of two blocks copies a half
+ * of them to both. */
+template <bool Along, u32 Rows, bool Halved>
 struct MappedOperand : WarpgroupLines<Along, Rows> {
     typedef WarpgroupLines<Along, Rows> L;
-    static constexpr u32 boxes = Along ? 1 : Rows / 64;
+    static constexpr u32 halves = Halved ? 2 : 1;
+    static constexpr u32 boxes = Along ? 1 : Rows / 64 / halves;
+    static constexpr u32 box_lines = Along ? Rows / halves : L::lines;
+    static_assert(Rows % (Along ? 8 * halves : 64 * halves) == 0,
+                  "a half has whole boxes of whole swizzles");
 
     template <typename T>
     static DEV_MEMBER TensorShape shape(const T *matrix, u32 rows, u32 k,
@@ -59,16 +94,25 @@ struct MappedOperand : WarpgroupLines<Along, Rows> {
         const bool one = batch == 1 || stride == 0;
 
         return {matrix,          Along ? k : rows,      Along ? rows : k, ld,
-                one ? 1 : batch, one ? 8 : (u64)stride, L::lines};
+                one ? 1 : batch, one ? 8 : (u64)stride, box_lines};
     }
+    /* rank: which half */
     static DEV_MEMBER void copy(u32 stage, const TensorMap *map, u32 row0,
-                                u32 k, u32 z, u32 barrier)
+                                u32 k, u32 z, u32 barrier, u32 rank)
     {
+        if (Halved) {
+            row0 += rank * (Rows / 2);
+            stage += rank * (L::nbytes / 2);
+        }
         UNROLL
-        for (u32 i = 0; i < boxes; i++)
-            copy_box_by_one(stage + i * L::block, map,
-                            Along ? k : row0 + i * 64, Along ? row0 : k, z,
-                            barrier);
+        for (u32 i = 0; i < boxes; i++) {
+            const u32 x = Along ? k : row0 + i * 64, y = Along ? row0 : k;
+
+            if (Halved)
+                copy_box_to_both(stage + i * L::block, map, x, y, z, barrier);
+            else
+                copy_box_by_one(stage + i * L::block, map, x, y, z, barrier);
+        }
     }
 };
 
@@ -93,14 +137,16 @@ DEV MappedShared &mapped_shared()
     return shared;
 }
 
-/* The tiles of a product, one after another. */
-template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Stages>
+/* The tiles of a product, one after another; in pairs, if Paired. */
+template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Stages,
+          bool Paired>
 struct MappedTile
     : WarpgroupTile<T, AlongA, AlongB, Rows, Cols, Rows / 64, 1, Stages> {
     typedef WarpgroupTile<T, AlongA, AlongB, Rows, Cols, Rows / 64, 1, Stages>
         W;
-    typedef MappedOperand<AlongA, Rows> A;
-    typedef MappedOperand<AlongB, Cols> B;
+    typedef MappedOperand<AlongA, Rows, false> A;
+    typedef MappedOperand<AlongB, Cols, Paired> B;
+    static constexpr u32 blocks = Paired ? 2 : 1; /* of a cluster */
     static constexpr u32 slab_nbytes = Rows * W::slab_pitch * sizeof(T);
     static constexpr u32 lds_nbytes = W::lds_nbytes + slab_nbytes;
     static_assert(lds_nbytes > 113 * 1024, "no two blocks fit, for the maps");
@@ -122,6 +168,7 @@ struct MappedTile
         const RingEnd<Stages> begin = {uniform_of_warp(ring.first().barriers),
                                        0, 0};
         const u32 warp = uniform_of_warp(threadIdx.x / 32);
+        const u32 rank = Paired ? cluster_rank() : 0;
         TensorMap *const maps = tensor_map_places();
 
         set_up(shared, ring, maps, tiles, warp);
@@ -141,8 +188,9 @@ struct MappedTile
             const u32 k = in_step * wgmma_k;
 
             expect_by_one(in.full(), W::stage_nbytes);
-            A::copy(stage, maps, to.row0, k, to.z_a, in.full());
-            B::copy(stage + A::nbytes, maps + 1, to.col0, k, to.z_b, in.full());
+            A::copy(stage, maps, to.row0, k, to.z_a, in.full(), 0);
+            B::copy(stage + A::nbytes, maps + 1, to.col0, k, to.z_b, in.full(),
+                    rank);
             in.next();
             in_step++;
         };
@@ -155,6 +203,8 @@ struct MappedTile
         u32 at = 0; /* steps read so far */
         const auto give_back = [&] {
             if (at + Stages < all) {
+                if (Paired)
+                    arrive_there_by_one(done.empty(), rank ^ 1);
                 arrive_by_one(done.empty());
                 if (warp == 0) {
                     in.fill();
@@ -187,6 +237,8 @@ struct MappedTile
             give_back();
             tiles.store(*this, place, lds + Stages * W::stage_nbytes);
         }
+        if (Paired)
+            cluster_meet(); /* stays until copies to the other have come */
     }
     /* Maps by warp 0 and barriers by warp 1, there for all warps afterwards. */
     template <class Tiles>
@@ -199,9 +251,12 @@ struct MappedTile
         if (warp == 0) {
             make_maps(shared, maps, tiles);
         } else if (warp == 1 && lane < Stages) {
-            ring.init_slot(lane, 1, Rows / 16);
+            ring.init_slot(lane, 1, Rows / 16 * blocks);
         }
-        __syncthreads();
+        if (Paired)
+            cluster_meet();
+        else
+            __syncthreads();
         wait_for_launch_before();
     }
     template <class Tiles>

@@ -13,13 +13,19 @@
 #define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
     ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
 
-/* The launch's LDS size encodes the tile's number, 0 to 15: the bytes that the
+/* The launch's LDS size encodes the tile's number, 0 to 6: the bytes that the
  * tile needs, rounded up to 2048, plus 128 times the number. */
 #define KPK_TILE_LDS(tile, rows, cols, deep, stages, more)                     \
     ((KPK_WARPGROUP_LDS(rows, cols, deep, stages, more) + 2047) / 2048 *       \
          2048 +                                                                \
      128 * KPK_TILE_##tile)
 #define KPK_TILE_OF_LDS(nbytes) ((nbytes) / 128 % 16)
+
+/* Added to a tile's number for launches of pairs: two blocks of a cluster make
+ * two tiles, one below the other (tensor_map_tile.h). */
+#define KPK_PAIRS 8
+#define KPK_PAIRS_LDS(tile, rows, cols, deep, stages, more)                    \
+    (KPK_TILE_LDS(tile, rows, cols, deep, stages, more) + 128 * KPK_PAIRS)
 
 /* For which layouts of B a tile exists: all, or only contiguous along K. */
 enum { KPK_B_ANY, KPK_B_ALONG };
@@ -38,18 +44,22 @@ enum { KPK_B_ANY, KPK_B_ALONG };
  *   costs   (least and most rows of C; tiles that a multiprocessor works on at
  *           once; ns of a step, of a step alone, besides steps, of sharing; of
  *           a step when shared, 0: as otherwise), or KPK_NOT_MADE
+ *   pairs   of 256 threads: costs of pairs, where A lies along K. Pairs of more
+ *           than 256 rows win and lose on an H200, because some tiles have no
+ *           partner
  */
+#define KPK_ROOM(least, most, room, ...) room
 #define KPK_NOT_MADE (0, 0, 0, 0, 0, 0, 0, 0)
 #define KPK_ANY_M 0x7fffffff
 /* of 256 threads: gemm_*_m128 */
-#define KPK_GEMM_TILES_128(X)                                                                                                                      \
-    X(128x256x4, 128, 256, 1,  4, 18, 4, KPK_B_ANY,   (33, KPK_ANY_M, 1, 580, 580, 3170, 4120, 720), (0, KPK_ANY_M, 1, 720, 720, 2440, 6500, 0)) \
-    X(128x192x5, 128, 192, 1,  5, 18, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 447, 447, 2520, 4385, 530), (0, KPK_ANY_M, 1, 530, 530, 2325, 3260, 0)) \
-    X(128x160x6, 128, 160, 1,  6,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 411, 411, 3000, 3190, 445), (0, KPK_ANY_M, 1, 445, 445, 2545, 2630, 0)) \
-    X(128x96x7,  128,  96, 1,  7,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 335, 335, 2655, 1985,   0), (0, KPK_ANY_M, 1, 380, 380, 1760, 1355, 0)) \
-    X(128x80x8,  128,  80, 1,  8,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 265, 265, 2800, 1655,   0), (0, KPK_ANY_M, 1, 295, 295, 1925, 1550, 0)) \
-    X(128x64x8,  128,  64, 1,  8,  2, 4, KPK_B_ANY,   (33, KPK_ANY_M, 1, 305, 305, 1795, 1415,   0), (0, KPK_ANY_M, 1, 265, 265, 1450, 1365, 0)) \
-    X(128x128x6, 128, 128, 1,  6, 19, 8, KPK_B_ANY,   (33, KPK_ANY_M, 1, 400, 400, 1250, 2615, 405), (0, KPK_ANY_M, 1, 365, 365, 2225, 2420, 0))
+#define KPK_GEMM_TILES_128(X)                                                                                                                                                         \
+    X(128x256x4, 128, 256, 1,  4, 18, 4, KPK_B_ANY,   (33, KPK_ANY_M, 1, 580, 580, 3170, 4120, 720), (0, KPK_ANY_M, 1, 720, 720, 2440, 6500, 0), (129, 256, 1, 565, 565, 3170, 0, 0)) \
+    X(128x192x5, 128, 192, 1,  5, 18, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 447, 447, 2520, 4385, 530), (0, KPK_ANY_M, 1, 530, 530, 2325, 3260, 0), KPK_NOT_MADE)                        \
+    X(128x160x6, 128, 160, 1,  6,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 411, 411, 3000, 3190, 445), (0, KPK_ANY_M, 1, 445, 445, 2545, 2630, 0), KPK_NOT_MADE)                        \
+    X(128x96x7,  128,  96, 1,  7,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 335, 335, 2655, 1985,   0), (0, KPK_ANY_M, 1, 380, 380, 1760, 1355, 0), KPK_NOT_MADE)                        \
+    X(128x80x8,  128,  80, 1,  8,  0, 4, KPK_B_ALONG, (33, KPK_ANY_M, 1, 265, 265, 2800, 1655,   0), (0, KPK_ANY_M, 1, 295, 295, 1925, 1550, 0), KPK_NOT_MADE)                        \
+    X(128x64x8,  128,  64, 1,  8,  2, 4, KPK_B_ANY,   (33, KPK_ANY_M, 1, 305, 305, 1795, 1415,   0), (0, KPK_ANY_M, 1, 265, 265, 1450, 1365, 0), KPK_NOT_MADE)                        \
+    X(128x128x6, 128, 128, 1,  6, 19, 8, KPK_B_ANY,   (33, KPK_ANY_M, 1, 400, 400, 1250, 2615, 405), (0, KPK_ANY_M, 1, 365, 365, 2225, 2420, 0), (129, 256, 1, 335, 335, 1250, 0, 0))
 /* of 128 threads: gemm_*_m64 */
 #define KPK_GEMM_TILES_64(X)                                                                                                                       \
     X(64x64x12,   64,  64, 1, 12, 28, 8, KPK_B_ANY,   ( 0, KPK_ANY_M, 1, 160, 160, 1435,  755,   0), (0, KPK_ANY_M, 1, 185, 185, 1495,  765, 0)) \
