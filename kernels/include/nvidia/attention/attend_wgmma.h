@@ -257,10 +257,9 @@ template <typename T, u32 D, class Form> struct AttendGroups {
             typedef Wgmma<T, keys> Product;
             u64 a, b;
 
-            /* Registers are too few for each step's descriptors. The shuffle
-             * makes q uniform for the compiler, so that steps are added in
-             * uniform registers. */
-            q = __shfl_sync(0xffffffffu, q, 0);
+            /* Registers are too few for each step's descriptors: steps are
+             * added in uniform registers. */
+            q = uniform_of_warp(q);
             a = wgmma_operand(q), b = wgmma_operand(k);
             wgmma_fence();
             UNROLL

@@ -74,9 +74,8 @@ template <typename T> struct ConvProduct {
 /*
  * Copies steps of x, as OperandCopy does. A thread copies a piece of eight
  * positions: one run of eight, or two runs of four. Runs of one, for tiles that
- * have them, go through registers, a position for each thread. Positions behind
- * the last one keep their old content in LDS, because their results are not
- * stored.
+ * have them, go through registers, a position for each thread. Results of
+ * positions behind the last one are not stored, so LDS may have anything there.
  */
 template <typename T, class L, u32 Threads, bool HasOnes>
 struct PositionsCopy : L {
@@ -287,13 +286,12 @@ struct ConvProductBy {
     static constexpr u32 lds_nbytes = Tile<bf16>::lds_nbytes;
 
     /* The time of a block's tiles. */
-    template <typename T>
-    static DEV_MEMBER u32 cost(const ConvProduct<T> &p, u32 blocks)
+    template <typename T> static DEV_MEMBER u32 cost(const ConvProduct<T> &p)
     {
         constexpr u32 most = 1u << 31;
         const u32 rounds =
             div_up(div_up(p.outputs, Rows) * div_up(p.count, Cols),
-                   min_of(blocks, multiprocessors()));
+                   ConvPlan<T>::blocks_at_once());
 
         return p.run == 1 && !HasOnes
                    ? most
@@ -332,7 +330,7 @@ DEV void conv_by_product(const ConvProduct<T> &p, const TileBlocks &blocks,
         return;
     }
     take_registers<104>();
-    if (Few::cost(p, blocks.count) < Many::cost(p, blocks.count))
+    if (Few::cost(p) < Many::cost(p))
         Few::run(p, blocks, lds);
     else
         Many::run(p, blocks, lds);

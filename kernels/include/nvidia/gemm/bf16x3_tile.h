@@ -195,8 +195,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
     f32 sums[Size / 2]; /* in wgmma.h's layout */
     u32 row0;           /* of the warpgroup */
 
-    DEV_MEMBER LimbTile()
-        : row0(__shfl_sync(0xffffffffu, threadIdx.x / 128, 0) * 64)
+    DEV_MEMBER LimbTile() : row0(uniform_of_warp(threadIdx.x / 128) * 64)
     {
         UNROLL
         for (u32 i = 0; i < Size / 2; i++)
@@ -342,8 +341,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         UNROLL
         for (u32 i = 0; i < Size / 2; i++)
             bad |= !(fabsf(tile.sums[i]) <= 0x1.fffffep127f);
-        /* the shuffle tells the compiler that the value is uniform */
-        if (__shfl_sync(0xffffffffu, __syncthreads_or(bad), 0))
+        if (uniform_of_warp(__syncthreads_or(bad)))
             return false;
         tile.put(g, part, tile_row, tile_col);
         return true;

@@ -49,12 +49,6 @@ template <bool Along, u32 Rows> struct WarpgroupLines {
     }
 };
 
-/* v, equal in all lanes, in a form that the compiler knows to be uniform. */
-DEV u32 uniform_of_warp(u32 v)
-{
-    return __shfl_sync(0xffffffffu, v, 0);
-}
-
 /* The first column of a warpgroup, of `Cols`. */
 template <u32 Down, u32 Across, u32 Cols> struct OwnColumns {
     u32 col0;

@@ -53,6 +53,12 @@ template <bool Along> struct WgmmaStep {
     static constexpr u32 k16 = (Along ? 32 : 16 * wgmma_line) >> 4;
 };
 
+/* v, equal in all lanes, in a form that the compiler knows to be uniform. */
+DEV u32 uniform_of_warp(u32 v)
+{
+    return __shfl_sync(0xffffffffu, v, 0);
+}
+
 /* Sets the registers of each thread of this warpgroup. take_registers() waits
  * until other warpgroups have given enough. All threads of the warpgroup call
  * it; n is a multiple of 8. */
